@@ -15,7 +15,7 @@
 #include "redlock/cli/common/session.h"
 
 static const struct cli_command *const commands[] = {
-    &cli_acl,  &cli_bench,   &cli_doctor, &cli_extend, &cli_init,
+    &cli_acl,  &cli_bench,   &cli_doctor, &cli_extend, &cli_init,  &cli_list,
     &cli_lock, &cli_members, &cli_run,    &cli_status, &cli_unlock};
 
 /* A program may be started without these descriptors.  The next socket could then be standard

@@ -4,7 +4,7 @@
 # be sourced by hand.  Names of locks are not completed: only the masters know them, and pressing a
 # key must not query masters.
 
-_redlock_commands="acl bench doctor extend help init lock members run status unlock"
+_redlock_commands="acl bench doctor extend help init list lock members run status unlock"
 _redlock_options="--clock-guard --connect-timeout --help --json --masters --masters-file --max-ttl
     --reply-timeout --restart-guard --tls-ca --tls-cert --tls-key --tls-server-name --tls-verify
     --verbose --version"
@@ -18,6 +18,7 @@ _redlock_own_options() {
     doctor) echo --fair --fence --names --permits --shared ;;
     extend) echo --permits --shared --ttl ;;
     init) echo --new ;;
+    list) echo --all --watch ;;
     lock) echo --fair --fence --note --permits --shared --ttl --wait ;;
     members) echo --dry-run --even --i-know-what-is-lost ;;
     run) echo --fair --fence --hold-at-least --hold-at-most --note --permits --shared --ttl --wait ;;

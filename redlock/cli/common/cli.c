@@ -72,6 +72,7 @@ static const char usage_text[] =
     "  redlock unlock [--permits K|--shared] NAME TOKEN\n"
     "  redlock unlock --force [--now] [--permit N] [--reason TEXT] [--yes] NAME\n"
     "  redlock status [--clocks] [NAME]\n"
+    "  redlock list [--all] [--watch] [PATTERN]\n"
     "  redlock doctor [--fair] [--fence] [--permits] [--shared] [--names PATTERN | NAME]\n"
     "  redlock acl [--user NAME] [--names PATTERN] [--fair] [--fence] [--permits] [--shared]\n"
     "  redlock init [--new]\n"

@@ -63,8 +63,8 @@ struct cli_command {
     bool has_no_json;                                   /* --json is refused. */
 };
 
-extern const struct cli_command cli_acl, cli_bench, cli_doctor, cli_extend, cli_init, cli_lock,
-    cli_members, cli_run, cli_status, cli_unlock;
+extern const struct cli_command cli_acl, cli_bench, cli_doctor, cli_extend, cli_init, cli_list,
+    cli_lock, cli_members, cli_run, cli_status, cli_unlock;
 
 /* ---- The command line ---- */
 

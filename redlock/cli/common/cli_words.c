@@ -127,16 +127,37 @@ void cli_refuse_option(const struct cli *cli, const char *problem, const char *a
 void cli_unknown_option(const struct cli *cli, const char *argument)
 {
     /* Those of the subcommands, without those of all. */
-    static const char *const later[] = {"--clocks",       "--contend",   "--cycles",
-                                        "--dry-run",      "--even",      "--fair",
-                                        "--fence",        "--force",     "--hold-at-least",
-                                        "--hold-at-most", "--hold-ms",   "--i-know-what-is-lost",
-                                        "--in-flight",    "--mode",      "--names",
-                                        "--new",          "--note",      "--now",
-                                        "--permit",       "--permits",   "--reason",
-                                        "--reentrant",    "--resources", "--shared",
-                                        "--threads",      "--ttl",       "--user",
-                                        "--wait",         "--yes"};
+    static const char *const later[] = {"--all",
+                                        "--clocks",
+                                        "--contend",
+                                        "--cycles",
+                                        "--dry-run",
+                                        "--even",
+                                        "--fair",
+                                        "--fence",
+                                        "--force",
+                                        "--hold-at-least",
+                                        "--hold-at-most",
+                                        "--hold-ms",
+                                        "--i-know-what-is-lost",
+                                        "--in-flight",
+                                        "--mode",
+                                        "--names",
+                                        "--new",
+                                        "--note",
+                                        "--now",
+                                        "--permit",
+                                        "--permits",
+                                        "--reason",
+                                        "--reentrant",
+                                        "--resources",
+                                        "--shared",
+                                        "--threads",
+                                        "--ttl",
+                                        "--user",
+                                        "--wait",
+                                        "--watch",
+                                        "--yes"};
     size_t len = strcspn(argument, "=");
 
     for (size_t i = 0; i < sizeof later / sizeof *later && cli->command == NULL; i++)

@@ -1,0 +1,227 @@
+/*
+ * list.c - `redlock list`: show the locks that a majority of the masters stores.
+ *
+ * Each master is scanned step by step (SCAN), as soon as its link is up, so no step takes it long.
+ * A scan sees every key that is there from its begin to its end, and perhaps others.
+ */
+#include "redlock/cli/common/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <ev.h>
+
+#include "redlock/cli/common/loop.h"
+#include "redlock/cli/list/page.h"
+#include "redlock/client/inspect.h"
+#include "redlock/wire/reply.h"
+
+#define KEYS_PER_STEP "200" /* A step takes a master about 0.1 ms; not measured. */
+#define TICKS_MAX 60        /* Chosen: then a minute has passed, with the usual timeouts. */
+#define COMMAND_MAX 4096
+
+struct scan {
+    bool asked; /* A step is under way. */
+    bool over;  /* No more steps follow. */
+    bool moved; /* A step was answered since the last tick. */
+    char cursor[LOCKS_CURSOR_MAX + 1];
+};
+
+struct list {
+    struct cli *cli;
+    struct redlock *rl;
+    struct ev_loop *loop;
+    unsigned ticks;
+    struct scan scans[REDLOCK_MASTERS_MAX];
+    struct page page;
+};
+
+/* ---- Scanning ---- */
+
+/* error NULL: the scan is complete. */
+static void finish(struct list *list, unsigned m, const char *error)
+{
+    list->scans[m].over = true;
+    (void)snprintf(list->page.errors[m], sizeof list->page.errors[m], "%s",
+                   error == NULL ? "" : error);
+}
+
+static void ask(struct list *list, unsigned m)
+{
+    const char *const words[] = {"EVAL",        locks_script,
+                                 "0",           list->scans[m].cursor,
+                                 KEYS_PER_STEP, list->page.all ? "1" : "0"};
+    char command[COMMAND_MAX];
+    size_t len = (size_t)snprintf(command, sizeof command, "*6\r\n");
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        len += (size_t)snprintf(command + len, sizeof command - len, "$%zu\r\n%s\r\n",
+                                strlen(words[i]), words[i]);
+    list->scans[m].asked = true;
+    inspect_query(list->rl, m, m, command, len);
+}
+
+static void on_answer(void *cookie, unsigned m, uint32_t query, const struct reply *reply)
+{
+    struct list *list = cookie;
+    struct scan *scan = &list->scans[m];
+
+    (void)query;
+    if (scan->over)
+        return;
+    scan->asked = false;
+    scan->moved = true;
+    if (reply == NULL) {
+        finish(list, m, inspect_master(list->rl, m).error);
+        return;
+    }
+    switch (locks_take(&list->page.locks, m, reply, scan->cursor)) {
+    case LOCKS_MORE:
+        ask(list, m);
+        break;
+    case LOCKS_DONE:
+        finish(list, m, NULL);
+        break;
+    case LOCKS_FULL:
+        finish(list, m, "stores more locks than redlock lists");
+        break;
+    case LOCKS_ODD:
+        finish(list, m, reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
+        break;
+    }
+}
+
+/* True: the master has said whether it may vote. */
+static bool is_known(const struct list *list, unsigned m)
+{
+    return !inspect_client(list->rl).restart_guard || inspect_master(list->rl, m).look.number != 0;
+}
+
+/* Scan masters whose links are up, and give up masters whose links failed.  True: all is done. */
+static bool is_over(struct list *list)
+{
+    const struct inspect_client client = inspect_client(list->rl);
+    bool over = true;
+
+    list->page.masters = client.masters; /* Members that the list does not name come later. */
+    for (unsigned m = 0; m < client.masters; m++) {
+        struct scan *scan = &list->scans[m];
+        bool linked = (client.linked & mask_of(m)) != 0;
+
+        if (!scan->over && linked && !scan->asked)
+            ask(list, m);
+        else if (!scan->over && !linked && (scan->asked || !(client.connecting & mask_of(m))))
+            finish(list, m, inspect_master(list->rl, m).error);
+        over = over && scan->over && (!linked || is_known(list, m) || list->ticks > 0);
+    }
+    return over;
+}
+
+/* Give up masters that have not answered since the last tick, and at last all. */
+static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    struct list *list = timer->data;
+
+    (void)loop, (void)events;
+    list->ticks++;
+    for (unsigned m = 0; m < list->page.masters; m++) {
+        if (!list->scans[m].over && (!list->scans[m].moved || list->ticks == TICKS_MAX))
+            finish(list, m, "does not answer in time");
+        list->scans[m].moved = false;
+    }
+}
+
+static void scan_all(struct list *list)
+{
+    ev_timer tick;
+    double tick_s = (list->cli->connect_timeout_ms + list->cli->reply_timeout_ms) / 1e3;
+
+    page_turn(&list->page);
+    list->ticks = 0;
+    for (unsigned m = 0; m < REDLOCK_MASTERS_MAX; m++)
+        list->scans[m] = (struct scan){.cursor = "0"};
+    inspect_listen(list->rl, on_answer, list);
+    ev_now_update(list->loop);
+    ev_timer_init(&tick, on_tick, tick_s, tick_s);
+    tick.data = list;
+    ev_set_priority(&tick, EV_MINPRI); /* Answers that have come are handled first. */
+    ev_timer_start(list->loop, &tick);
+    while (!is_over(list))
+        ev_run(list->loop, EVRUN_ONCE);
+    ev_timer_stop(list->loop, &tick);
+    inspect_listen(list->rl, NULL, NULL);
+}
+
+/* ---- The command ---- */
+
+static bool is_always(const void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+static int scan_and_print(struct list *list)
+{
+    int code;
+
+    for (;;) {
+        scan_all(list);
+        code = page_print(&list->page, list->rl);
+        if (!list->page.watch || (code != CLI_OK && code != CLI_UNREACHABLE))
+            return code;
+        cli_linger(list->loop, is_always, NULL, 1000);
+    }
+}
+
+static int list_main(struct cli *cli, int argc, char **argv)
+{
+    enum { ALL = CLI_OPTION_FIRST, WATCH };
+    static const struct option own[] = {
+        {"all", no_argument, NULL, ALL},
+        {"watch", no_argument, NULL, WATCH},
+        {NULL, 0, NULL, 0},
+    };
+    struct list list = {.cli = cli};
+    int option, code;
+
+    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1)
+        *(option == ALL ? &list.page.all : &list.page.watch) = true;
+    if (optind < argc) {
+        cli_need_arguments(cli, argc, argv, 1, "[PATTERN]");
+        list.page.pattern = argv[optind];
+    }
+    list.page.json = cli->json;
+    list.loop = loop_new();
+    if (list.loop == NULL)
+        return CLI_INTERNAL;
+    code = cli_open(cli, list.loop, &list.rl);
+    if (code == CLI_OK) {
+        inspect_look_only(list.rl); /* A list with a mistake must not change markers. */
+        code = scan_and_print(&list);
+    }
+    (void)redlock_close(list.rl);
+    page_done(&list.page);
+    ev_loop_destroy(list.loop);
+    return code;
+}
+
+const struct cli_command cli_list = {
+    .name = "list",
+    .run = list_main,
+    .usage = "list [--all] [--watch] [PATTERN]",
+    .help =
+        "Print the locks that a majority of the masters stores: name, holder, how many masters\n"
+        "store it, how much longer it lasts if it is not renewed, and how many clients wait.\n"
+        "Names that nobody holds, and that clients wait for, are shown as free.  PATTERN chooses\n"
+        "names: * stands for any bytes, ? for one.\n"
+        "\n"
+        "  --all                  also show locks that less than a majority stores, and keys\n"
+        "                         that may be locks of other programs, with a question mark\n"
+        "  --watch                print it anew each second, until ^C\n"
+        "\n"
+        "It reads all keys of the masters, 200 at a time.  The user needs the right to SCAN, and\n"
+        "to read the keys; what it may not read is left out.\n"
+        "\n"
+        "Exit: 0 a majority is up, 64 usage, 69 no majority is up, 78 clients refuse the\n"
+        "list of masters.\n",
+};

@@ -1,0 +1,277 @@
+/*
+ * locks.c - reads what a scan reports, and finds what a majority stores.
+ */
+#include "redlock/cli/list/locks.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "redlock/base/mask.h"
+#include "redlock/wire/keys.h"
+
+/* The answer is the next cursor and a line feed, and then for each key
+ *
+ *     KIND NUMBER TTL COUNT NAME_LEN TOKEN_LEN LF NAME TOKEN LF
+ *
+ * Names may have any bytes, so their lengths are told.  Keys without an end are no locks.  What the
+ * user may not read is left out: pcall() then returns an error.  The key of readers ends with the
+ * reader of the greatest score; those whose time is over may still be stored (acquire_shared.lua).
+ */
+const char locks_script[] =
+    "local r=redis.call('scan',ARGV[1],'count',ARGV[2]) local s={r[1]..'\\n'} "
+    "local function add(shape,number,ttl,count,name,token) if #name>0 and #name<=512 then "
+    "s[#s+1]=string.format('%s %d %.0f %.0f %d %d\\n',shape,number,ttl,count,#name,#token) "
+    "s[#s+1]=name..token..'\\n' end end "
+    "local function ours(t) return #t<=128 and t:sub(1,11)=='revoked by ' or #t>=40 and "
+    "t:sub(1,40):match('^[0-9a-f]+$') and (#t==40 or t:sub(41,41)==':') end "
+    "for _,key in ipairs(r[2]) do local ttl=redis.pcall('pttl',key) "
+    "if type(ttl)=='number' and ttl>0 then "
+    "local queue,wait=key:match('^redlock:queue:(.+)$'),key:match('^redlock:wait:(.+)$') "
+    "local name,slot=key:match('^redlock:permit:(.+):(%d+)$') "
+    "local shape=redis.pcall('type',key).ok "
+    "if queue then local n=redis.pcall('zcount',key,'0','inf') "
+    "if type(n)=='number' and n>0 then add('Q',0,ttl,n,queue,'') end "
+    "elseif wait then add('W',0,ttl,1,wait,'') "
+    "elseif shape=='string' then local n=redis.pcall('strlen',key) "
+    "local t=type(n)=='number' and n<=128 and redis.pcall('get',key) "
+    "if type(t)=='string' then if name and #slot<4 and ours(t) then add('P',slot+1,ttl,1,name,t) "
+    "elseif ours(t) and key:sub(1,15)~='redlock:permit:' then add('L',0,ttl,1,key,t) "
+    "elseif ARGV[3]=='1' then add('G',0,ttl,1,key,t) end end "
+    "elseif shape=='zset' then local z=redis.pcall('zrange',key,-1,-1,'withscores') "
+    "if z[2] and ours(z[1]) then local now=string.format('(%.0f',z[2]-ttl) "
+    "add('R',0,ttl,redis.pcall('zcount',key,now,'inf'),key,'') end end end end "
+    "return table.concat(s)";
+_Static_assert(WIRE_PERMIT_LEN == 15 && REDLOCK_NAME_MAX == 512 && REDLOCK_TOKEN_MAX == 128 &&
+                   WIRE_REVOKED_LEN == sizeof "revoked by " - 1,
+               "the numbers of the script");
+
+/* ---- Reading an answer ---- */
+
+static const char letters[] = "LRPGQW"; /* By shape. */
+
+/* A new entry, or NULL without memory. */
+static struct locks_entry *add(struct locks *locks)
+{
+    struct locks_entry *list;
+    size_t room = locks->room == 0 ? 256 : 2 * locks->room;
+
+    if (locks->len == locks->room) {
+        list = reallocarray(locks->list, room, sizeof *list);
+        if (list == NULL)
+            return NULL;
+        locks->list = list;
+        locks->room = room;
+    }
+    return &locks->list[locks->len];
+}
+
+/* Read one entry.  Returns what follows it, or NULL if it is malformed. */
+static const char *read_entry(const char *text, const char *end, struct locks_entry *ret_entry)
+{
+    char head[100] = "", letter;
+    const char *line_end = memchr(text, '\n', (size_t)(end - text));
+    const char *shape;
+    unsigned name_len, token_len;
+
+    if (line_end == NULL || (size_t)(line_end - text) >= sizeof head)
+        return NULL;
+    memcpy(head, text, (size_t)(line_end - text));
+    if (sscanf(head, "%c %3u %18lld %18lld %3u %3u", &letter, &ret_entry->number,
+               &ret_entry->ttl_ms, &ret_entry->count, &name_len, &token_len) != 6)
+        return NULL;
+    shape = memchr(letters, letter, sizeof letters - 1);
+    if (shape == NULL || name_len == 0 || name_len > REDLOCK_NAME_MAX ||
+        token_len > REDLOCK_TOKEN_MAX || (size_t)(end - line_end) < name_len + token_len + 2 ||
+        line_end[1 + name_len + token_len] != '\n' || ret_entry->number > REDLOCK_PERMITS_MAX ||
+        ret_entry->ttl_ms <= 0 || ret_entry->count <= 0)
+        return NULL;
+    ret_entry->shape = (enum locks_shape)(shape - letters);
+    ret_entry->name_len = name_len;
+    ret_entry->name = calloc(1, name_len + 1);
+    if (ret_entry->name == NULL)
+        return NULL;
+    memcpy(ret_entry->name, line_end + 1, name_len);
+    memcpy(ret_entry->token, line_end + 1 + name_len, token_len);
+    ret_entry->token[token_len] = '\0';
+    return line_end + 1 + name_len + token_len + 1;
+}
+
+/* Read the first line.  Returns what follows it, or NULL. */
+static const char *read_cursor(const struct reply *reply, char cursor[LOCKS_CURSOR_MAX + 1])
+{
+    size_t len;
+
+    if (reply->type != REPLY_TEXT || reply->is_too_long)
+        return NULL;
+    len = strspn(reply->text, "0123456789");
+    if (len == 0 || len > LOCKS_CURSOR_MAX || reply->text[len] != '\n')
+        return NULL;
+    memcpy(cursor, reply->text, len);
+    cursor[len] = '\0';
+    return reply->text + len + 1;
+}
+
+enum locks_step locks_take(struct locks *locks, unsigned master, const struct reply *reply,
+                           char cursor[LOCKS_CURSOR_MAX + 1])
+{
+    const char *text = read_cursor(reply, cursor), *end;
+
+    if (text == NULL)
+        return LOCKS_ODD;
+    for (end = reply->text + reply->text_len; text < end;) {
+        struct locks_entry *entry;
+
+        if (locks->of[master] == LOCKS_MAX)
+            return LOCKS_FULL;
+        entry = add(locks);
+        text = entry != NULL ? read_entry(text, end, entry) : NULL;
+        if (text == NULL)
+            return LOCKS_ODD;
+        entry->master = master;
+        locks->len++;
+        locks->of[master]++;
+    }
+    return strcmp(cursor, "0") == 0 ? LOCKS_DONE : LOCKS_MORE;
+}
+
+void locks_clear(struct locks *locks)
+{
+    for (size_t i = 0; i < locks->len; i++)
+        free(locks->list[i].name);
+    locks->len = 0;
+    memset(locks->of, 0, sizeof locks->of);
+}
+
+void locks_free(struct locks *locks)
+{
+    locks_clear(locks);
+    free(locks->list);
+    *locks = (struct locks){.list = NULL};
+}
+
+/* ---- What a majority stores ---- */
+
+static int compare_names(const struct locks_entry *a, const struct locks_entry *b)
+{
+    size_t len = a->name_len < b->name_len ? a->name_len : b->name_len;
+    int order = memcmp(a->name, b->name, len);
+
+    return order != 0 ? order : (a->name_len > b->name_len) - (a->name_len < b->name_len);
+}
+
+/* Entries that are equal name one holder. */
+static int compare_holders(const struct locks_entry *a, const struct locks_entry *b)
+{
+    int order = compare_names(a, b);
+
+    if (order == 0 && a->shape != b->shape)
+        order = a->shape < b->shape ? -1 : 1;
+    if (order == 0 && a->number != b->number)
+        order = a->number < b->number ? -1 : 1;
+    return order != 0 ? order : strcmp(a->token, b->token);
+}
+
+/* A scan may report one key twice: only the first of a master then counts. */
+static int compare(const void *a, const void *b)
+{
+    const struct locks_entry *one = a, *other = b;
+    int order = compare_holders(one, other);
+
+    return order != 0 ? order : (one->master > other->master) - (one->master < other->master);
+}
+
+static int compare_key(const void *key, const void *entry)
+{
+    return compare_holders(key, entry);
+}
+
+bool locks_have(const struct locks *locks, const struct locks_entry *entry)
+{
+    return locks->len > 0 &&
+           bsearch(entry, locks->list, locks->len, sizeof *locks->list, compare_key) != NULL;
+}
+
+/* The masters of these entries with at least this ttl and this count. */
+static quorum_mask masters_of(const struct locks_entry *first, size_t len, quorum_mask up,
+                              long long ttl_ms, long long count)
+{
+    quorum_mask masters = 0;
+
+    for (size_t i = 0; i < len; i++)
+        if (first[i].ttl_ms >= ttl_ms && first[i].count >= count)
+            masters |= mask_of(first[i].master) & up;
+    return masters;
+}
+
+/* Judge the entries of one holder. */
+static struct locks_row judge(const struct locks_entry *first, size_t len,
+                              const struct members *lists, quorum_mask up)
+{
+    struct locks_row row = {.entry = first};
+    quorum_mask all = masters_of(first, len, up, 0, 0);
+
+    row.votes = mask_count(all);
+    row.is_held = members_decide(lists, all);
+    for (size_t i = 0; i < len; i++) {
+        if (first[i].ttl_ms > row.ttl_ms &&
+            (!row.is_held || members_decide(lists, masters_of(first, len, up, first[i].ttl_ms, 0))))
+            row.ttl_ms = first[i].ttl_ms;
+        if (first[i].count > row.count &&
+            members_decide(lists, masters_of(first, len, up, 0, first[i].count)))
+            row.count = first[i].count;
+    }
+    return row;
+}
+
+/* Give the rows of one name the number of its waiters.  A name that nobody holds keeps one row if
+ * clients wait for it. */
+static size_t settle_name(struct locks_row *rows, size_t len)
+{
+    long long waiting = 0;
+    bool is_waited = false;
+    size_t holders = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        if (rows[i].entry->shape == LOCKS_QUEUE)
+            waiting = rows[i].count;
+        is_waited |= rows[i].entry->shape >= LOCKS_QUEUE && rows[i].is_held;
+    }
+    while (holders < len && rows[holders].entry->shape < LOCKS_QUEUE)
+        holders++;
+    if (holders == 0 && is_waited)
+        holders = 1;
+    for (size_t i = 0; i < holders; i++) {
+        rows[i].waiting = waiting;
+        rows[i].is_waited = is_waited;
+    }
+    return holders;
+}
+
+size_t locks_agree(struct locks *locks, const struct members *lists, quorum_mask up,
+                   const char *pattern, struct locks_row **ret_rows)
+{
+    struct locks_row *rows = calloc(locks->len + 1, sizeof *rows);
+    size_t len = 0, start = 0, same;
+
+    *ret_rows = rows;
+    if (rows == NULL)
+        return 0;
+    if (locks->len > 0)
+        qsort(locks->list, locks->len, sizeof *locks->list, compare);
+    for (size_t i = 0; i < locks->len; i += same) {
+        const struct locks_entry *entry = &locks->list[i];
+
+        for (same = 1; i + same < locks->len; same++)
+            if (compare_holders(entry, &locks->list[i + same]) != 0)
+                break;
+        if (pattern != NULL && fnmatch(pattern, entry->name, 0) != 0)
+            continue;
+        if (len > start && compare_names(rows[start].entry, entry) != 0)
+            start = len = start + settle_name(rows + start, len - start);
+        rows[len] = judge(entry, same, lists, up);
+        len += rows[len].votes > 0;
+    }
+    return start + settle_name(rows + start, len - start);
+}

@@ -1,0 +1,33 @@
+/*
+ * page.h - what `redlock list` prints.
+ */
+#ifndef REDLOCK_PAGE_H
+#define REDLOCK_PAGE_H
+
+#include <stdbool.h>
+
+#include "drift/drift.h"
+#include "redlock/cli/list/locks.h"
+#include "redlock/client/inspect.h"
+#include "redlock/redlock.h"
+
+struct page {
+    bool all; /* Also guesses, and locks that less than a majority stores. */
+    bool json;
+    bool watch;
+    const char *pattern; /* NULL: all names. */
+    unsigned masters;
+    char errors[REDLOCK_MASTERS_MAX][INSPECT_TEXT_MAX]; /* Why a scan is not complete, or "". */
+    struct locks locks;
+    struct locks before; /* Those of the scan before, to count holders that are new. */
+    drift_time scanned_at, before_at;
+};
+
+/* Make room for another scan. */
+void page_turn(struct page *page);
+
+/* Print what the scans have found, and flush it.  Returns an exit code. */
+int page_print(struct page *page, struct redlock *rl);
+void page_done(struct page *page);
+
+#endif /* REDLOCK_PAGE_H */

@@ -29,10 +29,20 @@ class Standing(Handover):
         self.assertEqual(self.stand("a"), 3)
         self.assertEqual(self.waits("a"), f"{LONG_MS} {SENT} {NEXT}")
         self.assert_lasts(TOKENS, PATIENCE_MS)
-        self.stand("b", patience_ms=LONGER_MS, ticket=4)
-        self.assert_lasts(TOKENS, LONGER_MS)
-        self.stand("a")
-        self.assert_lasts(TOKENS, LONGER_MS)
+
+    def test_a_token_that_could_not_be_deleted_goes_though_others_wait(self):
+        """Heartbeats do not prolong the key, so it ends while waiters are in line."""
+        self.lock(token=OTHERS)
+        self.stand("a", patience_ms=1000)
+        self.assert_lasts(TOKENS, 60000)
+        self.stand("b", ticket=4)
+        self.stand("b", ticket=4)
+        self.assert_lasts(TOKENS, 60000)
+        self.redis.ask("DEL", TOKENS)
+        self.stand("b", ticket=4)
+        self.assert_lasts(TOKENS, PATIENCE_MS)
+        self.assertIsNone(self.waits("a"))
+        self.assertIsNotNone(self.waits("b"))
 
     def test_without_a_time_none_waits(self):
         self.lock(token=OTHERS)

@@ -80,7 +80,7 @@ static void put_waiting(const struct server *server, struct line *line,
                         const struct command *command)
 {
     const struct parts at = args_parts(command);
-    uint64_t sent = args_time(command, 9), end_ms = store_wall_ms(server) + args_ms(command, 8);
+    uint64_t sent = args_time(command, 9), lasts_ms = sim_max(args_ms(command, 8), WIRE_NEXT_MS);
     struct line_waiting *waiting = line_waiting(line, args_token(command, 6));
 
     if (sent == 0)
@@ -88,10 +88,9 @@ static void put_waiting(const struct server *server, struct line *line,
     if (waiting == NULL && line->waiting_len == LINE_MAX)
         world_fail("simulator", "too many tokens wait");
     if (line->waiting_len == 0)
-        line->waiting_ends_ms = 0;
+        line->waiting_ends_ms = store_wall_ms(server) + lasts_ms;
     if (waiting == NULL)
         waiting = &line->waiting[line->waiting_len++];
-    line->waiting_ends_ms = sim_max(line->waiting_ends_ms, end_ms);
     *waiting = (struct line_waiting){args_token(command, 6), args_token(command, at.token),
                                      args_ms(command, at.ttl), sent};
 }

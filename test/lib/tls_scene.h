@@ -172,6 +172,8 @@ static struct tls_identity ca, good;
 
 /* The text that the server says after the greeting, as one push, and what is heard of it. */
 static const char *push = "+pushed\r\n", *pushed = "pushed";
+/* What the server does then.  NULL: nothing. */
+static void (*finish)(struct tls_peer *peer);
 
 static struct tls_settings settings(void)
 {
@@ -243,6 +245,8 @@ static bool serve(struct tls_peer *peer)
     if (has_greeted && !has_pushed && has_said(peer, "PING")) {
         tls_peer_say(peer, push, strlen(push));
         has_pushed = true;
+        if (finish != NULL)
+            finish(peer);
     }
     transport->in_len += tls_peer_give(peer, transport->in + transport->in_len,
                                        sizeof transport->in - transport->in_len);

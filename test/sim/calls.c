@@ -3,6 +3,7 @@
  * callbacks.
  */
 #include "oracle.h"
+#include "tls.h"
 #include "world.h"
 
 #include "redlock/client/client.h"
@@ -229,18 +230,16 @@ static void write_masters(struct ev_loop *process, char *masters, size_t room)
     masters[0] = '\0';
     for (unsigned i = 0; i < world.plan.servers; i++)
         if (servers >> i & 1)
-            (void)snprintf(masters + strlen(masters), room - strlen(masters), "%s10.0.0.%u",
-                           masters[0] != '\0' ? "," : "", i + 1);
+            (void)snprintf(masters + strlen(masters), room - strlen(masters), "%s%s",
+                           masters[0] != '\0' ? "," : "", sets_name(i));
 }
 
 void calls_open(struct ev_loop *process)
 {
-    char masters[16 * SIM_SERVERS_MAX];
+    char masters[32 * SIM_SERVERS_MAX];
     const struct plan *plan = &world.plan;
     struct redlock_options opts;
     struct redlock *rl = NULL;
-    bool is_short;
-    int status;
 
     write_masters(process, masters, sizeof masters);
     redlock_options_init(&opts);
@@ -254,9 +253,10 @@ void calls_open(struct ev_loop *process)
     opts.note = ""; /* The host's name must not change what a seed does. */
     opts.restart_guard = plan->guarded;
     opts.clock_guard = plan->clock_guard;
+    opts.tls_ca = plan->tls ? sim_tls_ca() : NULL;
     opts.log = world.verbose ? on_log : NULL;
-    is_short = begin_shortage();
-    status = redlock_open(&opts, &rl);
+    const bool is_short = begin_shortage();
+    const int status = redlock_open(&opts, &rl);
     process->client++;
     if (status == REDLOCK_OK)
         rl->env.asks_max = plan->asks_max + 3;

@@ -6,6 +6,7 @@
  * sender has closed the connection.
  */
 #include "net.h"
+#include "tls.h"
 #include "world.h"
 
 static struct message *spare;
@@ -122,6 +123,8 @@ struct conn *net_connect(struct ev_loop *process, struct transport *client, unsi
     conn->next = server->conns;
     server->conns = conn;
     conn->to_server.blocked_until = conn->to_client.blocked_until = process->cut[number];
+    if (world.plan.tls && server->alive)
+        conn->tls = sim_tls_accept(world.plan.tls_old >> number & 1);
     if (server->alive)
         net_to_client(conn, net_message(MESSAGE_CONNECTED, 0));
     else
@@ -294,6 +297,10 @@ void net_reset(struct conn *conn)
         drop_all(&conn->to_client); /* They would block the reset. */
     if (conn->to_client.blocked_until == SIM_NEVER)
         conn->to_client.blocked_until = 0;
+    /* A client that heard so closes, though the stream does not end. */
+    if (conn->tls != NULL && !conn->mute && dice_chance(500) && server_say_goodbye(conn) &&
+        dice_chance(500))
+        return;
     message = net_message(conn->accepted ? MESSAGE_RESET : MESSAGE_REFUSED, 0);
     net_to_client(conn, message);
 }

@@ -8,6 +8,7 @@
 
 struct ev_loop;
 struct server;
+struct sim_tls;
 struct transport;
 
 /* ---- The network (net.c) ---- */
@@ -47,6 +48,7 @@ struct conn {
     sim_time mute_until;      /* Then the client's kernel gives up the connection. */
     enum fault doom;          /* The next commands cause this fault; FAULT_LEN: none. */
     size_t unread;            /* Bytes on their way to the server, or in its socket. */
+    struct sim_tls *tls;      /* The server's side.  NULL: plain. */
     char *inbox;              /* An incomplete command. */
     size_t inbox_len, inbox_room;
     unsigned hears; /* The wait flags whose channels it subscribes to, as a mask. */

@@ -51,6 +51,7 @@ static const enum fault theme_faults[THEME_LEN][4] = {
     [THEME_LINES] = {FAULT_WAKE_TWICE, FAULT_WAKE_LOST, FAULT_SLOW, FAULT_PAUSE},
     [THEME_SETS] = {FAULT_SLOW, FAULT_CRASH_EMPTY, FAULT_RESET_AFTER, FAULT_CLOSE},
     [THEME_MOVES] = {FAULT_PAUSE, FAULT_CRASH, FAULT_CUT, FAULT_SLOW},
+    [THEME_TLS] = {FAULT_CUT_READ, FAULT_WRITE_FAILS, FAULT_RESET_AFTER, FAULT_NO_MEMORY},
     [THEME_CROWDS] = {FAULT_WAKE_LOST, FAULT_RESET_AFTER, FAULT_CLOSE, FAULT_PAUSE},
 };
 
@@ -236,9 +237,10 @@ static void draw_guard(struct plan *plan)
     quorum_mask all = (quorum_mask)((1u << plan->servers) - 1), keep;
     bool knows_less; /* Some clients have a much shorter longest lease than others. */
 
-    plan->guarded = is_about(THEME_ANY) ? dice % 2 == 0
-                                        : is_about(THEME_RESTARTS) || is_about(THEME_STARTS) ||
-                                              is_about(THEME_SETS);
+    plan->guarded = is_about(THEME_ANY)
+                        ? dice % 2 == 0
+                        : is_about(THEME_RESTARTS) || is_about(THEME_STARTS) ||
+                              is_about(THEME_SETS) || (is_about(THEME_TLS) && dice % 2 == 0);
     plan->guarded = plan->guarded || plan->operators > 0;
     if (!plan->guarded)
         return;
@@ -409,6 +411,24 @@ static void draw_theme_faults(struct plan *plan)
     memcpy(plan->enabled, may, sizeof may);
 }
 
+/* THEME_TLS: streams end, fail and stop anywhere, in handshakes as well. */
+static void draw_tls(struct plan *plan)
+{
+    static const enum fault faults[] = {FAULT_CUT_WRITE, FAULT_WINDOW_FULL, FAULT_RESET_MIDDLE,
+                                        FAULT_SILENCE,   FAULT_CRASH,       FAULT_SLOW,
+                                        FAULT_PAUSE};
+    uint64_t dice = other_dice(UINT64_C(0x2545f4914f6cdd1d));
+
+    plan->cut_permille = 60;
+    plan->tls = is_about(THEME_TLS);
+    if (!plan->tls)
+        return;
+    plan->cut_permille = 300;
+    plan->tls_old = (dice >> 8 & 3) == 0 ? (quorum_mask)((1u << plan->servers) - 1) : 0;
+    for (unsigned i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        plan->enabled[faults[i]] = (dice >> (16 + i) & 1) != 0;
+}
+
 static void draw_faults(struct plan *plan)
 {
     static const unsigned slow_permille[] = {2, 5, 20, 60};
@@ -421,6 +441,7 @@ static void draw_faults(struct plan *plan)
     plan->enabled[FAULT_STEP] = plan->may_step != 0;
     plan->enabled[FAULT_COPY] = plan->may_copy != 0;
     draw_theme_faults(plan);
+    draw_tls(plan);
     plan->enabled[FAULT_REVOKED] = (other_dice(UINT64_C(0x8a5cd789635d2dff)) >> 24 & 7) == 0;
     if (plan->may_copy != 0)
         plan->enabled[FAULT_CLOSE] = plan->enabled[FAULT_CLOSE_IN_CALLBACK] = false;

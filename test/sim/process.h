@@ -105,6 +105,8 @@ uint64_t sim_transport_timer(const struct transport *transport);
 void sim_transport_on_timer(struct transport *transport);
 /* The socket takes bytes again. */
 void sim_transport_on_space(struct transport *transport);
+/* A transport without an owner is that of this link, which is new. */
+void sim_transport_own(const struct ev_loop *process, const struct link *link);
 /* The connection of a link, or NULL if it has none or there is no such link. */
 struct conn *conn_of(const struct ev_loop *process, const struct link *link);
 

@@ -3,6 +3,7 @@
  */
 #include "net.h"
 #include "oracle.h"
+#include "tls.h"
 #include "world.h"
 
 #include "redlock/client/client.h"
@@ -215,6 +216,7 @@ uint64_t run_seed(uint64_t seed, bool verbose)
 
     world_begin(seed, verbose);
     net_begin();
+    sim_tls_begin();
     oracle_reset();
     calls_reset();
     waits_begin();

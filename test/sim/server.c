@@ -5,6 +5,7 @@
 #include "oracle.h"
 #include "process.h"
 #include "store.h"
+#include "tls.h"
 #include "world.h"
 
 #include <string.h>
@@ -59,7 +60,7 @@ static size_t obey(struct conn *conn)
     return len;
 }
 
-static void receive(struct conn *conn, const char *bytes, size_t len)
+static void receive_plain(struct conn *conn, const char *bytes, size_t len)
 {
     if (conn->inbox_room < conn->inbox_len + len) {
         char *inbox = memory_take(2 * (conn->inbox_len + len));
@@ -74,10 +75,46 @@ static void receive(struct conn *conn, const char *bytes, size_t len)
     conn->inbox_len += len;
 }
 
+static void receive(struct conn *conn, const char *bytes, size_t len)
+{
+    char plain[1024];
+    size_t plain_len;
+
+    if (conn->tls == NULL) {
+        receive_plain(conn, bytes, len);
+        return;
+    }
+    sim_tls_take(conn->tls, bytes, len);
+    while ((plain_len = sim_tls_read(conn->tls, plain, sizeof plain)) > 0)
+        receive_plain(conn, plain, plain_len);
+}
+
+/* TLS has something to send without answers, too. */
+static void send_sealed(struct conn *conn)
+{
+    size_t len = sim_tls_pending(conn->tls);
+    struct message *message;
+
+    if (len == 0)
+        return;
+    message = net_message(MESSAGE_BYTES, len);
+    sim_tls_give(conn->tls, message->bytes, len);
+    message->len = len;
+    net_to_client(conn, message);
+}
+
 static void send_bytes(struct conn *conn, const char *bytes, size_t len)
 {
     struct message *message;
 
+    if (conn->tls != NULL) {
+        if (len > 0 && dice_chance(100))
+            sim_tls_renew(conn->tls);
+        if (len > 0)
+            sim_tls_say(conn->tls, bytes, len);
+        send_sealed(conn);
+        return;
+    }
     if (len == 0)
         return;
     message = net_message(MESSAGE_BYTES, len);
@@ -105,6 +142,14 @@ void server_take_some(struct conn *conn, const struct message *message, size_t l
 {
     receive(conn, message->bytes, len);
     (void)obey(conn);
+}
+
+bool server_say_goodbye(struct conn *conn)
+{
+    if (!sim_tls_close(conn->tls))
+        return false;
+    send_sealed(conn);
+    return true;
 }
 
 /* A server that does not claim to keep its data may lose keys in a crash, and keep its marker. */

@@ -112,6 +112,8 @@ void server_take(struct conn *conn, const struct message *message);
 void server_take_some(struct conn *conn, const struct message *message, size_t len);
 /* Send one answer or announcement. */
 void server_answer(struct conn *conn, const struct answer *answer);
+/* A connection with TLS says that nothing follows.  False: it is not up yet. */
+bool server_say_goodbye(struct conn *conn);
 void server_crash(struct server *server, bool forget);
 void server_mend(struct server *server);
 bool server_flushall(struct server *server);

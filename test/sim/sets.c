@@ -56,8 +56,9 @@ const char *sets_state(const struct marker *marker, char text[SETS_STATE_ROOM])
 
 const char *sets_name(unsigned server)
 {
-    char text[20];
-    int len = snprintf(text, sizeof text, "10.0.0.%u:6379", server + 1);
+    char text[32];
+    int len = snprintf(text, sizeof text, "%s10.0.0.%u:6379", world.plan.tls ? "rediss://" : "",
+                       server + 1);
 
     return sets_text(text, (size_t)len);
 }
@@ -65,7 +66,7 @@ const char *sets_name(unsigned server)
 /* Canonical, because the names are in order. */
 const char *sets_list(const struct list *list)
 {
-    char text[20 * SIM_SERVERS_MAX];
+    char text[32 * SIM_SERVERS_MAX];
     size_t len = 0;
 
     for (unsigned i = 0; i < list->len; i++)

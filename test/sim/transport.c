@@ -21,7 +21,8 @@ struct transport {
     const struct transport_events *events;
     void *cookie;
     struct ev_loop *process;
-    unsigned place; /* Its index in process->transports. */
+    unsigned place;           /* Its index in process->transports. */
+    const struct link *owner; /* NULL: not known yet. */
     struct conn *conn;
     bool is_open;
     bool is_told; /* The library knows that the connection ended. */
@@ -95,10 +96,10 @@ void transport_close(struct transport *transport, bool reset)
 
 /* ---- Bytes ---- */
 
-/* Seldom, a piece ends anywhere. */
+/* Now and then, a piece ends anywhere. */
 static size_t cut(size_t len, enum fault fault)
 {
-    if (len < 2 || !world.plan.enabled[fault] || !dice_chance(60))
+    if (len < 2 || !world.plan.enabled[fault] || !dice_chance(world.plan.cut_permille))
         return len;
     world_fault(fault);
     return 1 + (size_t)dice_below(len - 1);
@@ -274,10 +275,17 @@ void sim_transport_on_space(struct transport *transport)
     process_poke(transport->process, world.now);
 }
 
+void sim_transport_own(const struct ev_loop *process, const struct link *link)
+{
+    for (unsigned i = 0; i < SIM_TRANSPORTS_MAX; i++)
+        if (process->transports[i] != NULL && process->transports[i]->owner == NULL)
+            process->transports[i]->owner = link;
+}
+
 struct conn *conn_of(const struct ev_loop *process, const struct link *link)
 {
     for (unsigned i = 0; i < SIM_TRANSPORTS_MAX; i++)
-        if (process->transports[i] != NULL && process->transports[i]->cookie == link)
+        if (process->transports[i] != NULL && process->transports[i]->owner == link)
             return process->transports[i]->conn;
     return NULL;
 }

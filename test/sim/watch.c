@@ -158,6 +158,7 @@ struct link *__wrap_link_new(const struct link_config *config, const struct link
     watch->process->servers[config->number] =
         (unsigned)(config->uri->host[strlen(config->uri->host) - 1] - '1');
     watch->link = __real_link_new(config, &events, watch);
+    sim_transport_own(watch->process, watch->link);
     return watch->link;
 }
 

@@ -59,13 +59,16 @@ struct plan {
     drift_span clock_gap;   /* The gap of the clock guard: see drift/node.h. */
     quorum_mask may_copy;   /* Masters that may come back on another's data; see plan.c. */
     enum redlock_clock_guard clock_guard;
-    bool dips;          /* Clocks are set back for a moment only, and are never put forward. */
-    sim_time calm_max;  /* Half of the longest time between two faults. */
-    sim_time think_max; /* Longest time between two calls of a program. */
-    uint32_t asks_max;  /* A link with so many unanswered commands is full. */
-    size_t window;      /* Bytes that a socket takes. */
-    uint64_t events;    /* Faults stop after so many events. */
-    sim_time ends_at;   /* Faults stop then at the latest. */
+    bool dips;             /* Clocks are set back for a moment only, and are never put forward. */
+    sim_time calm_max;     /* Half of the longest time between two faults. */
+    sim_time think_max;    /* Longest time between two calls of a program. */
+    uint32_t asks_max;     /* A link with so many unanswered commands is full. */
+    size_t window;         /* Bytes that a socket takes. */
+    unsigned cut_permille; /* So many reads and writes of 1000 end anywhere. */
+    bool tls;              /* All connections have TLS. */
+    quorum_mask tls_old;   /* Servers that speak TLS 1.2. */
+    uint64_t events;       /* Faults stop after so many events. */
+    sim_time ends_at;      /* Faults stop then at the latest. */
 };
 
 /* Steps never add up to more than this, so that all wall clocks stay near each other
@@ -92,6 +95,7 @@ enum theme {
     THEME_SETS,
     THEME_MOVES,
     THEME_CROWDS,
+    THEME_TLS,
     THEME_LEN
 };
 #define WORLD_SEED_BITS 56

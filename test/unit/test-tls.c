@@ -143,6 +143,59 @@ TEST(all_that_has_arrived_is_read)
     SSL_CTX_free(server);
 }
 
+/* ---- What a server may do beside answering ---- */
+
+static size_t sent_before; /* Bytes that the client had sent by then. */
+
+static void say_goodbye(struct tls_peer *peer)
+{
+    CHECK(SSL_shutdown(peer->ssl) >= 0);
+}
+
+static void ask_for_another_handshake(struct tls_peer *peer)
+{
+    sent_before = the_transport.out_len;
+    CHECK_INT(SSL_renegotiate(peer->ssl), 1);
+    CHECK_INT(SSL_do_handshake(peer->ssl), 1);
+}
+
+static void talk_to(SSL_CTX *server, void (*then)(struct tls_peer *peer), struct link *link)
+{
+    finish = then;
+    talk(link, server);
+    finish = NULL;
+    SSL_CTX_free(server);
+}
+
+/* The socket stays open, and silent. */
+TEST(a_server_that_says_goodbye_is_gone)
+{
+    const struct tls_settings chosen = settings();
+    struct link *link = make_link(&chosen, "10.0.0.1");
+
+    talk_to(good_server(), say_goodbye, link);
+    check_down(link);
+    CHECK_STR(link_error(link), "Server closed the connection");
+    CHECK_UINT(heard_len, strlen(pushed));
+    free_link(link);
+    link = make_link(&chosen, "10.0.0.1");
+    talk_to(tls_peer_context(&good, NULL, TLS1_2_VERSION), say_goodbye, link);
+    check_down(link);
+    free_link(link);
+}
+
+/* TLS 1.2.  The client says at once that it will not, and this server then gives up. */
+TEST(a_second_handshake_is_refused)
+{
+    const struct tls_settings chosen = settings();
+    struct link *link = make_link(&chosen, "10.0.0.1");
+
+    talk_to(tls_peer_context(&good, NULL, TLS1_2_VERSION), ask_for_another_handshake, link);
+    check_down(link);
+    CHECK(the_transport.out_len > sent_before);
+    free_link(link);
+}
+
 TEST(a_server_may_speak_plain)
 {
     static const char *const texts[] = {"-ERR unknown command\r\n", "+OK\r\n", "$-1\r\n",
@@ -192,5 +245,6 @@ TEST(without_a_context_nothing_is_sent)
 TLS_MAIN(RUN(a_stream_that_ends_at_any_byte_breaks_the_link), RUN(so_does_one_of_tls_1_2),
          RUN(a_stream_that_stops_at_any_byte_times_out),
          RUN(a_false_byte_breaks_the_link_or_means_nothing), RUN(pieces_end_anywhere),
-         RUN(all_that_has_arrived_is_read), RUN(a_server_may_speak_plain),
+         RUN(all_that_has_arrived_is_read), RUN(a_server_that_says_goodbye_is_gone),
+         RUN(a_second_handshake_is_refused), RUN(a_server_may_speak_plain),
          RUN(without_a_context_nothing_is_sent))

@@ -4,7 +4,7 @@
 # Sourced by it, never run.  The tools of steps are in steps.sh.
 #
 # From scripts/check: root, out, builds, coverage_min_percent, not_again, and what it shares with the
-# steps of its first tier: build_asan, fuzz_for, run_partition, partition_as_root, set_up.
+# steps of its first tier: build_asan, fuzz_for, run_partition, try_as_root, set_up.
 
 : "${root:?}" "${out:?}" "${builds:?}" "${coverage_min_percent:?}" "${current?}" "${not_again[@]:?}"
 
@@ -119,7 +119,7 @@ partition_for() {
 # Plants bugs in real clients, and checks that each is caught.  The table is in the log.
 step_teeth() {
     set_up partition || return 0
-    one_test_or_skip "partition --teeth" partition_as_root --teeth --report "$out/teeth"
+    one_test_or_skip "partition --teeth" try_as_root partition --teeth --report "$out/teeth"
 }
 
 # Runs new seeds, which depend on the commit.  A run that was interrupted resumes.
@@ -151,6 +151,12 @@ step_abi() {
     set_up abi || return 0
     build_gcc
     one_test abi "$root/scripts/abi" "$builds/gcc"
+}
+
+# Debian's packages of this tree, built and tried in chroots.
+step_packages() {
+    set_up chroots || return 0
+    one_test_or_skip packages try_as_root packages
 }
 
 # A cycle has as many instructions and allocations as before.

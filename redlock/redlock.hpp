@@ -156,6 +156,59 @@ struct lock_options {
     std::optional<std::string> note;
 };
 
+namespace detail
+{
+
+inline constexpr const char *bad_duration = "a duration is negative or too long";
+inline constexpr const char *bad_text = "a text must not contain a NUL";
+
+inline bool in_range(std::initializer_list<milliseconds> spans) noexcept
+{
+    for (milliseconds span : spans)
+        if (span.count() < 0 || span.count() > UINT32_MAX)
+            return false;
+    return true;
+}
+
+inline std::uint32_t to_ms(milliseconds span) noexcept
+{
+    return static_cast<std::uint32_t>(span.count());
+}
+
+inline std::uint32_t to_wait(milliseconds span) noexcept
+{
+    return span.count() < 0 ? 0 : span.count() > UINT32_MAX ? UINT32_MAX : to_ms(span);
+}
+
+inline const char *to_text(const std::optional<std::string> &text) noexcept
+{
+    return text ? text->c_str() : nullptr;
+}
+
+/* The C library would see the start of a text with a NUL in it. */
+inline bool is_whole(const std::string &text) noexcept
+{
+    return text.find('\0') == std::string::npos;
+}
+
+inline bool are_whole(std::initializer_list<const std::optional<std::string> *> texts) noexcept
+{
+    for (const std::optional<std::string> *text : texts)
+        if (*text && !is_whole(**text))
+            return false;
+    return true;
+}
+
+inline void throw_if(const std::error_code &ec, struct redlock *rl)
+{
+    if (ec == status::no_memory)
+        throw std::bad_alloc();
+    if (ec)
+        throw error(ec, redlock_errmsg(rl));
+}
+
+} // namespace detail
+
 class client;
 
 /* A lock that was acquired.  After a move, unlock(), detach() or cancel() it is empty: not held. */
@@ -203,15 +256,37 @@ class lease
                         lease_ == nullptr ? "" : ("the lock " + resource() + " is lost").c_str());
     }
 
-    void extend(milliseconds ttl = milliseconds(0));
-    void extend(milliseconds ttl, std::error_code &ec);
+    void extend(milliseconds ttl = milliseconds(0))
+    {
+        if (!detail::in_range({ttl}))
+            throw error(status::invalid, detail::bad_duration);
+        must([&](std::error_code &ec) { extend(ttl, ec); });
+    }
+    void extend(milliseconds ttl, std::error_code &ec)
+    {
+        ec = detail::in_range({ttl})
+                 ? static_cast<status>(redlock_extend(lease_, detail::to_ms(ttl)))
+                 : status::invalid;
+    }
 
     /* The lease is empty afterwards, except after status::state. */
-    void unlock();
-    void unlock(std::error_code &ec);
+    void unlock()
+    {
+        must([&](std::error_code &ec) { unlock(ec); });
+    }
+    void unlock(std::error_code &ec)
+    {
+        finish(redlock_unlock(lease_), ec);
+    }
     /* Frees the lease without a release, for a process that has its token. */
-    void detach();
-    void detach(std::error_code &ec);
+    void detach()
+    {
+        must([&](std::error_code &ec) { detach(ec); });
+    }
+    void detach(std::error_code &ec)
+    {
+        finish(redlock_detach(lease_), ec);
+    }
     /* Gives it up without waiting. */
     void cancel() noexcept
     {
@@ -248,7 +323,23 @@ class lease
   private:
     friend class client;
 
-    struct redlock_lease_info info() const;
+    struct redlock_lease_info info() const
+    {
+        struct redlock_lease_info info = {};
+
+        info.size = sizeof info;
+        detail::throw_if(static_cast<status>(redlock_lease_info(lease_, &info)), client_.get());
+        return info;
+    }
+    /* Make a call that sets ec, and throw what it says.  The call may let go of the client. */
+    template <typename F> void must(F call) const
+    {
+        std::shared_ptr<struct redlock> kept = client_;
+        std::error_code ec;
+
+        call(ec);
+        detail::throw_if(ec, kept.get());
+    }
     void finish(int code, std::error_code &ec)
     {
         ec = static_cast<status>(code);
@@ -269,42 +360,6 @@ class lease
     redlock_lease *lease_ = nullptr;
 };
 
-namespace detail
-{
-
-inline bool in_range(std::initializer_list<milliseconds> spans) noexcept
-{
-    for (milliseconds span : spans)
-        if (span.count() < 0 || span.count() > UINT32_MAX)
-            return false;
-    return true;
-}
-
-inline std::uint32_t to_ms(milliseconds span) noexcept
-{
-    return static_cast<std::uint32_t>(span.count());
-}
-
-inline std::uint32_t to_wait(milliseconds span) noexcept
-{
-    return span.count() < 0 ? 0 : span.count() > UINT32_MAX ? UINT32_MAX : to_ms(span);
-}
-
-inline const char *to_text(const std::optional<std::string> &text) noexcept
-{
-    return text ? text->c_str() : nullptr;
-}
-
-inline void throw_if(const std::error_code &ec, struct redlock *rl)
-{
-    if (ec == status::no_memory)
-        throw std::bad_alloc();
-    if (ec)
-        throw error(ec, redlock_errmsg(rl));
-}
-
-} // namespace detail
-
 /* A blocking client. */
 class client
 {
@@ -313,6 +368,8 @@ class client
     {
         std::error_code ec;
 
+        if (const char *why = refusal(opts))
+            throw error(status::invalid, why);
         open(opts, ec);
         detail::throw_if(ec, nullptr);
     }
@@ -332,11 +389,7 @@ class client
     /* All of the names or none. */
     lease lock(const std::vector<std::string> &resources, const lock_options &opts = {})
     {
-        std::error_code ec;
-        lease made = begin(resources, nullptr, opts, ec);
-
-        throw_if(ec, resources, opts);
-        return made;
+        return must_begin(resources, nullptr, opts);
     }
     lease lock(const std::vector<std::string> &resources, const lock_options &opts,
                std::error_code &ec)
@@ -348,11 +401,7 @@ class client
     lease adopt(const std::vector<std::string> &resources, const std::string &token,
                 const lock_options &opts = {})
     {
-        std::error_code ec;
-        lease made = begin(resources, &token, opts, ec);
-
-        throw_if(ec, resources, opts);
-        return made;
+        return must_begin(resources, &token, opts);
     }
     lease adopt(const std::vector<std::string> &resources, const std::string &token,
                 const lock_options &opts, std::error_code &ec)
@@ -416,8 +465,7 @@ class client
         struct redlock *made = nullptr;
         redlock_options plain;
 
-        if (!detail::in_range(
-                {opts.connect_timeout, opts.reply_timeout, opts.drift_fixed, opts.max_ttl})) {
+        if (refusal(opts) != nullptr) {
             ec = status::invalid;
             return;
         }
@@ -445,23 +493,42 @@ class client
     }
 
     /* What the C library would not see.  nullptr: nothing. */
-    static const char *refusal(const std::vector<std::string> &texts, const lock_options &opts)
+    static const char *refusal(const options &opts)
     {
-        for (const std::string &text : texts)
-            if (text.find('\0') != std::string::npos)
-                return "a name must not contain a NUL";
+        if (!detail::are_whole({&opts.masters, &opts.note, &opts.tls_ca, &opts.tls_cert,
+                                &opts.tls_key, &opts.tls_server_name}))
+            return detail::bad_text;
+        return detail::in_range(
+                   {opts.connect_timeout, opts.reply_timeout, opts.drift_fixed, opts.max_ttl})
+                   ? nullptr
+                   : detail::bad_duration;
+    }
+
+    static const char *refusal(const std::vector<std::string> &resources, const std::string *token,
+                               const lock_options &opts)
+    {
+        for (const std::string &resource : resources)
+            if (!detail::is_whole(resource))
+                return detail::bad_text;
+        if ((token != nullptr && !detail::is_whole(*token)) || !detail::are_whole({&opts.note}))
+            return detail::bad_text;
         if (!detail::in_range({opts.ttl, opts.retry_delay_min, opts.retry_delay_max, opts.max_hold,
                                opts.lost_margin}))
-            return "a duration is negative or too long";
+            return detail::bad_duration;
         return opts.reentrant && opts.lost ? "lost does not go with reentrant" : nullptr;
     }
 
-    void throw_if(const std::error_code &ec, const std::vector<std::string> &resources,
-                  const lock_options &opts) const
+    /* token: nullptr: lock.  Throws unless that was done. */
+    lease must_begin(const std::vector<std::string> &resources, const std::string *token,
+                     const lock_options &opts)
     {
-        if (const char *why = refusal(resources, opts))
+        std::error_code ec;
+        lease made = begin(resources, token, opts, ec);
+
+        if (const char *why = refusal(resources, token, opts))
             throw error(status::invalid, why);
         detail::throw_if(ec, get());
+        return made;
     }
 
     /* token: nullptr: lock. */
@@ -472,7 +539,7 @@ class client
         redlock_lock_options plain;
         lease made;
 
-        if (refusal(resources, opts) != nullptr) {
+        if (refusal(resources, token, opts) != nullptr) {
             ec = status::invalid;
             return {};
         }
@@ -525,57 +592,6 @@ class client
 
     std::shared_ptr<struct redlock> client_;
 };
-
-inline void lease::extend(milliseconds ttl, std::error_code &ec)
-{
-    ec = detail::in_range({ttl}) ? static_cast<status>(redlock_extend(lease_, detail::to_ms(ttl)))
-                                 : status::invalid;
-}
-
-inline void lease::extend(milliseconds ttl)
-{
-    std::error_code ec;
-
-    extend(ttl, ec);
-    detail::throw_if(ec, client_.get());
-}
-
-inline void lease::unlock(std::error_code &ec)
-{
-    finish(redlock_unlock(lease_), ec);
-}
-
-inline void lease::unlock()
-{
-    std::shared_ptr<struct redlock> kept = client_;
-    std::error_code ec;
-
-    unlock(ec);
-    detail::throw_if(ec, kept.get());
-}
-
-inline void lease::detach(std::error_code &ec)
-{
-    finish(redlock_detach(lease_), ec);
-}
-
-inline void lease::detach()
-{
-    std::shared_ptr<struct redlock> kept = client_;
-    std::error_code ec;
-
-    detach(ec);
-    detail::throw_if(ec, kept.get());
-}
-
-inline struct redlock_lease_info lease::info() const
-{
-    struct redlock_lease_info info = {};
-
-    info.size = sizeof info;
-    detail::throw_if(static_cast<status>(redlock_lease_info(lease_, &info)), client_.get());
-    return info;
-}
 
 } // namespace redlockpp
 

@@ -167,6 +167,11 @@ static void bad_input_is_refused()
 
     CHECK(thrown_by([&] { (void)client.lock(std::string("a\0b", 3)); }).code() ==
           redlockpp::status::invalid);
+    CHECK(thrown_by([&] { (void)client.adopt({"a"}, std::string("a\0b", 3)); }).code() ==
+          redlockpp::status::invalid);
+    opts.note = std::string("a\0b", 3);
+    CHECK(std::strstr(thrown_by([&] { (void)client.lock("a", opts); }).what(), "NUL"));
+    opts.note.reset();
     opts.ttl = -1ms;
     (void)client.lock("a", opts, ec);
     CHECK(ec == redlockpp::status::invalid);
@@ -179,7 +184,12 @@ static void bad_input_is_refused()
     CHECK(thrown_by([&] { (void)client.lock("a", opts); }).code() == redlockpp::status::invalid);
     wrong.masters = "nonsense://x";
     CHECK(thrown_by([&] { redlockpp::client no(wrong); }).code() == redlockpp::status::invalid);
+    CHECK(std::strstr(thrown_by([&] { client.lock("a").extend(-1ms); }).what(), "duration"));
+    wrong.masters = std::string("127.0.0.1:1\0", 12);
+    CHECK(std::strstr(thrown_by([&] { redlockpp::client no(wrong); }).what(), "NUL"));
+    wrong.masters.reset();
     wrong.connect_timeout = -5s;
+    CHECK(std::strstr(thrown_by([&] { redlockpp::client no(wrong); }).what(), "duration"));
     redlockpp::client no(wrong, ec);
     CHECK(ec == redlockpp::status::invalid);
     CHECK(client.lock("a", for_a_minute()).held());

@@ -22,7 +22,10 @@ open it in the child.
 
 from __future__ import annotations
 
+import _thread
+import math
 import threading
+import weakref
 from types import TracebackType
 from typing import Any, Callable, Iterable, Optional, Type, Union
 
@@ -35,6 +38,9 @@ __all__ = [
 
 FOREVER = float("inf")
 _UINT32_MAX = 0xFFFFFFFF
+# How often the main thread looks for a signal that came just before it slept, and interrupts again a
+# call that had not begun.  Chosen.
+_LOOK_S = 0.1
 OUT_OF_ORDER, NOT_READY = -3, 6
 
 
@@ -116,7 +122,7 @@ def _ms(name: str, seconds: float) -> int:
     ms = seconds * 1000
     if not 0 <= ms < _UINT32_MAX:
         raise _invalid(f"{name}: {seconds} is not 0 to {_UINT32_MAX // 1000} seconds")
-    return int(ms) + (ms > int(ms))
+    return math.ceil(round(ms, 6))  # 2.007 * 1000 is a little more than 2007.
 
 
 def _text(name: str, text: str) -> bytes:
@@ -137,15 +143,20 @@ class Lease:
     passes.  After unlock() or detach() the lease is not held.
     """
 
-    def __init__(self, client: Client, handle: Any, keep: list[Any]) -> None:
+    def __init__(self, client: Client, callback: Any) -> None:
+        """It is made before the lock is asked for.  So a lock that is granted has an owner at once,
+        whatever exception comes then, such as ^C."""
         self._client = client
-        self._handle = handle
-        # What the library points to, the callback, stays until the library has freed the lease.
-        client._kept[handle] = keep
+        self._made = ffi.new("struct redlock_lease **")  # NULL: there is no lease yet, or no more.
+        self._callback = callback
+        client._callbacks.add(callback)
 
     def __del__(self) -> None:
-        if self._is_open():
-            lib.redlock_cancel(self._handle)
+        if hasattr(self, "_callback"):
+            self._give_up()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a lease cannot be copied or pickled: hand on its token, and adopt it")
 
     def __enter__(self) -> Lease:
         return self
@@ -160,7 +171,7 @@ class Lease:
 
     def remaining(self) -> float:
         """How long the lock can still be relied on, in seconds.  0: it is not held."""
-        return lib.redlock_remaining_ms(self._handle) / 1000 if self._is_open() else 0.0
+        return lib.redlock_remaining_ms(self._made[0]) / 1000 if self._is_open() else 0.0
 
     def held(self) -> bool:
         return self.remaining() > 0
@@ -206,21 +217,36 @@ class Lease:
         return int(self._info().permit)
 
     def _is_open(self) -> bool:
-        return self._handle is not None and self._client._handle != ffi.NULL
+        return bool(self._made[0] != ffi.NULL and self._client._handle != ffi.NULL)
 
     def _open_handle(self) -> Any:
         if not self._is_open():
             raise _invalid("the lease is over")
-        return self._handle
+        return self._made[0]
+
+    def _take_handle(self) -> Any:
+        handle, self._made[0] = self._made[0], ffi.NULL
+        return handle
+
+    def _forget(self) -> None:
+        """The library has freed the lease, or will not call its callback any more."""
+        self._made[0] = ffi.NULL
+        self._client._callbacks.discard(self._callback)
 
     def _end(self, call: Callable[[Any], int]) -> None:
-        handle, self._handle = self._handle, None
+        handle = self._take_handle()
         status = call(handle)
         if status == OUT_OF_ORDER:
-            self._handle = handle
+            self._made[0] = handle
         else:
-            self._client._kept.pop(handle, None)
+            self._forget()
         _check(status, self._client._handle)
+
+    def _give_up(self) -> None:
+        if self._is_open():
+            self._client._cancel(self._take_handle(), self._callback)
+        else:
+            self._forget()
 
     def _info(self) -> Any:
         info = ffi.new("struct redlock_lease_info *")
@@ -243,7 +269,8 @@ class Client:
         opts = ffi.new("struct redlock_options *")
 
         self._handle = ffi.NULL
-        self._kept: dict[Any, list[Any]] = {}  # By lease.
+        self._callbacks: set[Any] = set()  # The library may call these.
+        self._thread = 0  # The thread of the library that has called one.
         lib.redlock_options_init_sized(opts, ffi.sizeof(opts[0]))
         keep = _set_options(opts, dict(options, masters=masters), ("size", "loop", "pollable", "log", "log_arg"))
         opts.pollable = self._pollable
@@ -263,8 +290,11 @@ class Client:
     def close(self) -> None:
         """Release all leases, and close the connections.  No thread may use the client then."""
         handle, self._handle = getattr(self, "_handle", ffi.NULL), ffi.NULL
-        if handle != ffi.NULL:
-            lib.redlock_close(handle)
+        if handle != ffi.NULL and lib.redlock_close(handle) != ffi.NULL:
+            self._elsewhere(lib.redlock_close, handle, self._callbacks)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a client cannot be copied or pickled: open another one")
 
     def lock(self, resource: Union[str, Iterable[str]], *, wait: float = 0,
              lost: Optional[Callable[[], None]] = None, **options: Any) -> Lease:
@@ -309,47 +339,96 @@ class Client:
 
     def _take(self, resource: Union[str, Iterable[str]], token: Optional[str], wait: float,
               lost: Optional[Callable[[], None]], options: dict[str, Any]) -> Lease:
-        made = ffi.new("struct redlock_lease **")
         several, names, _kept = _names(resource)
-        opts, keep = _lock_options(wait, lost, options)
-        if token is not None:
-            call = lib.redlock_adopt_many if several else lib.redlock_adopt
-            status = call(self._handle, *names, _text("the token", token), opts, made)
-            _check(status, self._handle)
+        callback = self._make_callback(lost)
+        opts, _kept_too = _lock_options(wait, callback, options)
+        lease = self._new_lease(callback)
+        try:
+            if token is not None:
+                call = lib.redlock_adopt_many if several else lib.redlock_adopt
+                _check(call(self._handle, *names, _text("the token", token), opts, lease._made), self._handle)
+            else:
+                call = lib.redlock_lock_many if several else lib.redlock_lock
+                self._wait(lambda: call(self._handle, *names, opts, lease._made), wait)
+        except BaseException:
+            lease._give_up()
+            raise
+        return lease
+
+    def _new_lease(self, callback: Any) -> Lease:
+        return Lease(self, callback)
+
+    def _make_callback(self, lost: Optional[Callable[[], None]]) -> Any:
+        """What the library calls.  It does not own the client, which owns it."""
+        ref = weakref.ref(self)
+
+        def call_lost(*_: Any) -> None:
+            client = ref()
+            if client is not None:
+                client._thread = threading.get_ident()
+            del client
+            assert lost is not None
+            lost()
+
+        return None if lost is None else ffi.callback("void(struct redlock_lease *, void *)", call_lost)
+
+    def _cancel(self, handle: Any, callback: Any) -> None:
+        """Give up a lease.  The garbage collector may run in a callback, where the library refuses."""
+        if threading.get_ident() == self._thread:
+            self._elsewhere(lib.redlock_cancel, handle, callback)
         else:
-            call = lib.redlock_lock_many if several else lib.redlock_lock
-            self._wait(lambda: call(self._handle, *names, opts, made), made, wait)
-        return self._adopted(made[0], keep)
+            lib.redlock_cancel(handle)
+        self._callbacks.discard(callback)
 
-    def _adopted(self, handle: Any, keep: list[Any]) -> Lease:
-        return Lease(self, handle, keep)
+    @staticmethod
+    def _elsewhere(call: Callable[[Any], Any], handle: Any, kept: Any) -> None:
+        """Call the library in another thread.  What it may call is kept until then."""
+        try:
+            threading.Thread(target=lambda _kept: call(handle), args=(kept,)).start()
+        except RuntimeError:
+            pass  # Python ends, and no thread can start.
 
-    def _wait(self, call: Callable[[], int], made: Any, wait: float) -> None:
+    def _wait(self, call: Callable[[], int], wait: float) -> None:
         """Python runs signal handlers in its main thread only, and not while a call of C lasts.
-        So another thread makes a call that may wait."""
-        outcome: list[BaseException] = []
+        So another thread makes a call that may wait.  Thread and Event of the threading module fail if
+        an exception such as ^C comes at a bad moment."""
+        outcome: list[Optional[BaseException]] = []
+        begun: list[bool] = []
+        given_up: list[bool] = []
+        over = _thread.allocate_lock()
 
         def attempt() -> None:
+            begun.append(True)
             try:
-                _check(call(), self._handle)
+                if not given_up:
+                    _check(call(), self._handle)
+                outcome.append(None)
             except BaseException as error:
                 outcome.append(error)
+            over.release()
 
         if wait == 0 or threading.current_thread() is not threading.main_thread():
             return _check(call(), self._handle)
-        worker = threading.Thread(target=attempt, daemon=True)
-        worker.start()
+        over.acquire()
         try:
-            worker.join()
+            _thread.start_new_thread(attempt, ())
+            while not outcome:
+                over.acquire(timeout=_LOOK_S)
         except BaseException:
-            if worker.is_alive():
-                self.interrupt()
-            worker.join()
-            if not outcome:
-                lib.redlock_cancel(made[0])
+            given_up.append(True)
+            if begun and not outcome:
+                self._interrupt_until(over, outcome)
             raise
-        if outcome:
+        if outcome[0] is not None:
             raise outcome[0]
+
+    def _interrupt_until(self, over: _thread.LockType, outcome: list[Optional[BaseException]]) -> None:
+        """An interrupt that came when the call was over would end the next one.  A call without a name
+        takes it, and asks no master."""
+        while not outcome:
+            self.interrupt()
+            over.acquire(timeout=_LOOK_S)
+        lib.redlock_lock(self._handle, b"", ffi.NULL, ffi.new("struct redlock_lease **"))
 
 
 def _names(resource: Union[str, Iterable[str]]) -> tuple[bool, tuple[Any, ...], list[Any]]:
@@ -360,17 +439,15 @@ def _names(resource: Union[str, Iterable[str]]) -> tuple[bool, tuple[Any, ...], 
     return several, (ffi.new("char *[]", names), len(names)) if several else (names[0],), names
 
 
-def _lock_options(wait: float, lost: Optional[Callable[[], None]],
-                  options: dict[str, Any]) -> tuple[Any, list[Any]]:
+def _lock_options(wait: float, callback: Any, options: dict[str, Any]) -> tuple[Any, list[Any]]:
     """The struct, and what it points to."""
     opts = ffi.new("struct redlock_lock_options *")
 
     lib.redlock_lock_options_init_sized(opts, ffi.sizeof(opts[0]))
     keep = _set_options(opts, options, ("size", "wait_ms", "lost", "lost_arg", "reentrant", "owner"))
     opts.wait_ms = _UINT32_MAX if wait == FOREVER else _ms("wait", wait)
-    if lost is not None:
-        keep.append(ffi.callback("void(struct redlock_lease *, void *)", lambda *_: lost()))
-        opts.lost = keep[-1]
+    if callback is not None:
+        opts.lost = callback
     return opts, keep
 
 

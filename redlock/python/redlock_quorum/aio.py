@@ -16,6 +16,9 @@ A lease is renewed by the event loop: so a task that computes for longer than th
 from __future__ import annotations
 
 import asyncio
+import os
+import threading
+import weakref
 from types import TracebackType
 from typing import Any, Awaitable, Callable, Generator, Iterable, Optional, Type, Union
 
@@ -30,6 +33,9 @@ class Lease(base.Lease):
     """As redlock_quorum.Lease; extend() and unlock() are awaited."""
 
     _client: Client
+
+    def __enter__(self) -> Lease:
+        raise TypeError("use `async with`: the end of a `with` block could not await the release")
 
     async def __aenter__(self) -> Lease:
         return self
@@ -48,13 +54,14 @@ class Lease(base.Lease):
         await self._client._call(lambda done, arg: lib.redlock_extend_async(handle, ms, done, arg))
 
     async def unlock(self) -> None:  # type: ignore[override]
-        if not self._is_open():
-            return
-        handle, self._handle = self._handle, None
-        try:
-            await self._client._call(lambda done, arg: lib.redlock_unlock_async(handle, done, arg))
-        finally:
-            self._client._kept.pop(handle, None)
+        if self._is_open():
+            await self._client._call(self._begin_unlock)
+
+    def _begin_unlock(self, done: Any, arg: Any) -> int:
+        status = int(lib.redlock_unlock_async(self._made[0], done, arg))
+        if status != base.OUT_OF_ORDER:
+            self._forget()
+        return status
 
 
 class _Locking:
@@ -84,12 +91,17 @@ class Client(base.Client):
     def __init__(self, masters: Optional[str] = None, **options: Any) -> None:
         self._loop = asyncio.get_running_loop()
         self._fd = -1
+        self._owner = os.getpid(), threading.get_ident()
         self._futures: dict[int, asyncio.Future[None]] = {}
+        self._failed: dict[int, Callable[[], None]] = {}  # What to do if the call fails.
         self._last = 0
-        self._done = ffi.callback("void(struct redlock_lease *, int, void *)", self._on_done)
+        self._raised: Optional[BaseException] = None
+        ref = weakref.ref(self)  # Neither the callback nor the loop owns the client.
+        self._done = ffi.callback("void(struct redlock_lease *, int, void *)", lambda *args: _on_done(ref, *args),
+                                  onerror=lambda _, error, __: _on_error(ref, error))
         super().__init__(masters, **options)
         self._fd = lib.redlock_fd(self._handle)
-        self._loop.add_reader(self._fd, lib.redlock_dispatch, self._handle)
+        self._loop.add_reader(self._fd, _dispatch, ref)
 
     async def __aenter__(self) -> Client:
         return self
@@ -99,12 +111,35 @@ class Client(base.Client):
 
     def close(self) -> None:
         """Writes the releases that the sockets take, and waits for no answer."""
-        if getattr(self, "_fd", -1) >= 0 and not self._loop.is_closed():
+        if getattr(self, "_fd", -1) >= 0:
+            self._on_loop(self._close)
+
+    def _close(self) -> None:
+        """The child of a fork shares the loop's epoll instance with its parent, so it leaves that alone."""
+        if self._fd >= 0 and not self._loop.is_closed() and os.getpid() == self._owner[0]:
             self._loop.remove_reader(self._fd)
         self._fd = -1
         super().close()
-        for future in getattr(self, "_futures", {}).values():
+        for future in self._futures.values():
             future.cancel()
+
+    def _on_loop(self, call: Callable[..., None], *args: Any) -> None:
+        """Call in the thread of the loop.  The garbage collector may run in any thread."""
+        if threading.get_ident() != self._owner[1]:
+            try:
+                self._loop.call_soon_threadsafe(call, *args)
+                return
+            except RuntimeError:
+                pass  # The loop is closed, so no thread runs the client.
+        call(*args)
+
+    def _cancel(self, handle: Any, callback: Any) -> None:
+        self._on_loop(self._cancel_here, handle, callback)
+
+    def _cancel_here(self, handle: Any, callback: Any) -> None:
+        if self._handle != ffi.NULL:
+            lib.redlock_cancel(handle)
+        self._callbacks.discard(callback)
 
     def lock(  # type: ignore[override]
             self, resource: Union[str, Iterable[str]], *, wait: float = 0,
@@ -116,37 +151,82 @@ class Client(base.Client):
 
     async def _lock(self, resource: Union[str, Iterable[str]], wait: float,
                     lost: Optional[Callable[[], None]], options: dict[str, Any]) -> Lease:
-        made = ffi.new("struct redlock_lease **")
         several, names, _kept = base._names(resource)
-        opts, keep = base._lock_options(wait, lost, options)
+        callback = self._make_callback(lost)
+        opts, _kept_too = base._lock_options(wait, callback, options)
         call = lib.redlock_lock_many_async if several else lib.redlock_lock_async
+        lease = Lease(self, callback)
         try:
-            await self._call(lambda done, arg: call(self._handle, *names, opts, done, arg, made))
-        except asyncio.CancelledError:
-            if self._handle != ffi.NULL:
-                lib.redlock_cancel(made[0])
+            await self._call(lambda done, arg: call(self._handle, *names, opts, done, arg, lease._made), lease._forget)
+        except BaseException:
+            lease._give_up()
             raise
-        return Lease(self, made[0], keep)
+        return lease
 
-    def _adopted(self, handle: Any, keep: list[Any]) -> base.Lease:
-        return Lease(self, handle, keep)
+    def _new_lease(self, callback: Any) -> base.Lease:
+        return Lease(self, callback)
 
-    async def _call(self, begin: Callable[[Any, Any], int]) -> None:
+    def _make_callback(self, lost: Optional[Callable[[], None]]) -> Any:
+        if lost is None:
+            return None
+        called, ref = lost, weakref.ref(self)
+        return ffi.callback("void(struct redlock_lease *, void *)", lambda *_: called(),
+                            onerror=lambda _, error, __: _on_error(ref, error))
+
+    async def _call(self, begin: Callable[[Any, Any], int], failed: Callable[[], None] = lambda: None) -> None:
+        """failed is called before the library frees the lease of a call that has failed."""
         self._last += 1
         number, future = self._last, self._loop.create_future()
         base._check(begin(self._done, ffi.cast("void *", number)), self._handle)
-        self._futures[number] = future
+        self._futures[number], self._failed[number] = future, failed
         try:
             await future
         finally:
-            del self._futures[number]
+            del self._futures[number], self._failed[number]
 
-    def _on_done(self, _lease: Any, status: int, arg: Any) -> None:
-        future = self._futures.get(int(ffi.cast("uintptr_t", arg)))
-        if future is None or future.done():
+    def _on_done(self, status: int, number: int) -> None:
+        if number not in self._futures:
+            return
+        future = self._futures[number]
+        if status != 0:
+            self._failed[number]()
+        if future.done():
             return
         try:
             base._check(status, self._handle)
             future.set_result(None)
         except (Error, MemoryError) as error:
             future.set_exception(error)
+
+    def _on_error(self, error: BaseException) -> None:
+        if isinstance(error, Exception):
+            self._loop.call_exception_handler({"message": "redlock: a callback failed", "exception": error})
+        else:
+            self._raised = error
+
+    def _dispatch(self) -> None:
+        lib.redlock_dispatch(self._handle)
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised
+
+
+# What the library and the loop call.  They do not own the client.
+
+def _on_done(ref: weakref.ref[Client], _lease: Any, status: int, arg: Any) -> None:
+    client = ref()
+    if client is not None:
+        client._on_done(status, int(ffi.cast("uintptr_t", arg)))
+
+
+def _on_error(ref: weakref.ref[Client], error: BaseException) -> None:
+    """An exception cannot pass through the library.  ^C, for instance, goes on after it."""
+    client = ref()
+    if client is not None:
+        client._on_error(error)
+
+
+def _dispatch(ref: weakref.ref[Client]) -> None:
+    client = ref()
+    if client is not None:
+        client._dispatch()

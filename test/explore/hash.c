@@ -47,12 +47,12 @@ static uint64_t mix_client(uint64_t hash, const struct client *client, drift_tim
     const struct quorum *q = &client->q;
     drift_time wake_at = client->wake_at > now ? client->wake_at : now;
 
-    hash =
-        mix(hash, (uint64_t)q->state | (uint64_t)q->wanted << 4 | (uint64_t)q->asked_extend << 8 |
-                      (uint64_t)q->told << 9 | (uint64_t)client->begun << 10 |
-                      (uint64_t)client->busy << 11 | (uint64_t)client->told << 12 |
-                      (uint64_t)client->held << 13 | (uint64_t)client->over << 14 |
-                      since(q, q->round) << 16 | since(q, client->given_back) << 32);
+    hash = mix(hash, (uint64_t)q->state | (uint64_t)q->wanted << 4 |
+                         (uint64_t)q->asked_extend << 8 | (uint64_t)q->told << 9 |
+                         (uint64_t)client->begun << 10 | (uint64_t)client->busy << 11 |
+                         (uint64_t)client->told << 12 | (uint64_t)client->held << 13 |
+                         (uint64_t)client->over << 14 | (uint64_t)client->won << 15 |
+                         since(q, q->round) << 16 | since(q, client->given_back) << 32);
     hash = mix(hash, instants(q->sent, q->timeout));
     hash = mix(hash, instants(q->deadline, q->give_up));
     hash = mix(hash, instants(q->renew_at, q->lost_at));
@@ -78,12 +78,14 @@ static uint64_t mix_items(uint64_t hash, const struct client *client, const stru
     const struct quorum *q = &client->q;
 
     for (size_t i = 0; i < items_len; i++)
-        hash = mix(hash, items[i].command | (uint64_t)items[i].vote << 8 |
-                             version_of(client, &items[i]) << 10 |
-                             (uint64_t)items[i].is_unproven << 13 |
-                             (uint64_t)items[i].is_half << 15 | (uint64_t)items[i].lease << 16 |
-                             (uint64_t)items[i].sent << 24 | since(q, items[i].round) << 32 |
-                             since(q, items[i].ask) << 48 | (uint64_t)items[i].counter << 56);
+        hash =
+            mix(hash, items[i].command | (uint64_t)items[i].vote << 8 |
+                          version_of(client, &items[i]) << 10 |
+                          (uint64_t)items[i].is_unproven << 13 | (uint64_t)items[i].is_half << 15 |
+                          (uint64_t)items[i].lease << 16 | (uint64_t)items[i].sent << 24 |
+                          since(q, items[i].round) << 32 | since(q, items[i].ask) << 48 |
+                          (uint64_t)(items[i].counter | items[i].how) << 56) +
+            items[i].round_sent;
     return hash;
 }
 
@@ -93,10 +95,13 @@ static uint64_t bit(unsigned mask, unsigned m, unsigned at)
 }
 
 /* All that one client and one master have between them. */
-static uint64_t mix_link(uint64_t hash, const struct client *client, const struct link *link,
-                         unsigned m, unsigned n)
+static uint64_t mix_link(uint64_t hash, const struct client *client, const struct world *world,
+                         unsigned c, unsigned m, unsigned n)
 {
     const struct quorum *q = &client->q;
+    const struct link *link = &world->links[c][m];
+    const struct waiting *waiting = &world->waiting[c][m];
+    const struct notice *notice = &world->notices[c][m];
 
     if (n < QUORUM_MASTERS_MAX)
         hash = mix(hash, since(q, q->round_of[n]) | since(q, q->ask_of[n]) << 16 |
@@ -109,6 +114,10 @@ static uint64_t mix_link(uint64_t hash, const struct client *client, const struc
                          (uint64_t)link->up << 41 | (uint64_t)link->cut << 42 |
                          (uint64_t)link->obeyed << 44 | (uint64_t)link->items_len << 48 |
                          (uint64_t)link->ghosts_len << 52 | bit(client->fresh, m, 56));
+    hash = mix(hash, since(q, waiting->round) | (uint64_t)waiting->lease << 16 |
+                         (uint64_t)waiting->sent << 24 | (uint64_t)waiting->until << 32 |
+                         (uint64_t)waiting->excused << 40);
+    hash = mix(hash, since(q, notice->round) | (uint64_t)notice->sent << 16);
     hash = mix_items(hash, client, link->items, link->items_len);
     return mix_items(hash, client, link->ghosts, link->ghosts_len);
 }
@@ -141,7 +150,7 @@ static uint64_t mix_master(const struct scenario *scenario, const struct client 
     for (unsigned c = 0; c < CLIENTS; c++) {
         bool is_known = change_is_known(scenario, world, c, m);
 
-        hash = mix_link(hash, &clients[c], &world->links[c][m], m,
+        hash = mix_link(hash, &clients[c], world, c, m,
                         is_known ? change_number(scenario, m) : QUORUM_MASTERS_MAX);
     }
     return hash;

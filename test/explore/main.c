@@ -59,6 +59,28 @@ static const struct scenario scenarios[] = {
         .at_most = {[RARE_HANG] = 1, [RARE_WAKE] = 2},
     },
     {
+        .name = "pass",
+        .about = "two clients whose tokens wait; a release passes the key on",
+        SIZES(2, 6, 3, 0, 1, 3),
+        .stands = true,
+        .at_most = {[RARE_HANG] = 2},
+    },
+    {
+        .name = "pass-break",
+        .about = "the same, and a link that breaks",
+        SIZES(2, 5, 4, 1, 1, 3),
+        .stands = true,
+        .slow = true,
+        .at_most = {[RARE_BREAK] = 1},
+    },
+    {
+        .name = "pass-error",
+        .about = "the same, and a command that fails",
+        SIZES(2, 6, 4, 1, 1, 3),
+        .stands = true,
+        .at_most = {[RARE_ERROR] = 1},
+    },
+    {
         .name = "renew",
         .about = "two clients; the holder renews the lock",
         SIZES(2, 9, 6, 1, 2, 0),

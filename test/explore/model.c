@@ -1,5 +1,5 @@
 /*
- * model.c - the moves that are possible in a world, and what each does.
+ * model.c - what each move does in a world.
  */
 #include "explore/model.h"
 
@@ -27,6 +27,7 @@ void model_begin(const struct scenario *scenario, struct world *world)
     memset(&config, 0, sizeof config);
     config.renew = scenario->renew;
     config.fence = scenario->fence;
+    config.stands = scenario->stands;
     config.lease = scenario->lease * TICK;
     config.reply_timeout = scenario->timeout * TICK;
     config.wait = scenario->wait * TICK;
@@ -60,8 +61,30 @@ static quorum_mask up_of(const struct scenario *scenario, const struct world *wo
     return up;
 }
 
-static struct item item_of(const struct world *world, const struct client *client,
-                           const struct quorum_send *send, unsigned number)
+/* kind_fair.c says it for all releases of a lease: also for tokens that died before. */
+static enum how how_to_release(const struct client *client)
+{
+    switch (client->q.state) {
+    case QUORUM_CONNECTING:
+    case QUORUM_ACQUIRING:
+    case QUORUM_RAISING:
+    case QUORUM_PAUSING:
+        return HOW_BACK;
+    case QUORUM_IDLE:
+    case QUORUM_HELD:
+    case QUORUM_EXTENDING:
+    case QUORUM_ADOPTED:
+    case QUORUM_PROVING:
+    case QUORUM_RELEASING:
+    case QUORUM_LOST:
+        break;
+    }
+    return client->won ? HOW_PASS : HOW_LEAVE;
+}
+
+static struct item item_of(const struct scenario *scenario, const struct world *world,
+                           const struct client *client, const struct quorum_send *send,
+                           unsigned number)
 {
     const struct quorum *q = &client->q;
     struct item item = {
@@ -78,6 +101,10 @@ static struct item item_of(const struct world *world, const struct client *clien
         item.lease = (uint8_t)(q->lease / TICK);
         item.sent = world->tick;
     }
+    if (scenario->stands && send->command == QUORUM_CMD_SET)
+        item.round_sent = (uint8_t)((q->sent - START) / TICK);
+    if (scenario->stands && send->command == QUORUM_CMD_RELEASE)
+        item.how = (uint8_t)how_to_release(client);
     return item;
 }
 
@@ -95,7 +122,7 @@ static void note_sends(const struct scenario *scenario, struct world *world, uns
                 continue;
             model_must(link->items_len < ITEMS_MAX && q->ask < 256, "too much for this world");
             link->items[link->items_len++] =
-                item_of(world, &world->clients[c], &act->send[i], number);
+                item_of(scenario, world, &world->clients[c], &act->send[i], number);
         }
     }
 }
@@ -117,6 +144,7 @@ const char *model_step(const struct scenario *scenario, struct world *world, uns
     event->fence = scenario->fence ? &client->fence : NULL;
     quorum_step(&client->q, event, &act);
     client->wake_at = act.wake_at;
+    client->won |= client->q.state == QUORUM_HELD || client->q.state == QUORUM_EXTENDING;
     note_sends(scenario, world, c, &act);
     if (told != NULL)
         (void)snprintf(told, told_size, "%c  %-18s -> %s", 'A' + (int)c,
@@ -190,6 +218,7 @@ static const char *hear(const struct scenario *scenario, struct world *world, un
         .command = (enum quorum_command)item.command,
         .vote = (enum quorum_vote)item.vote,
         .counter = item.counter,
+        .stands = scenario->stands && item.command == QUORUM_CMD_SET,
     };
     const char *wrong;
 
@@ -218,13 +247,12 @@ static const char *change_link(const struct scenario *scenario, struct world *wo
                                unsigned m, bool up, char *told, size_t told_size)
 {
     struct link *link = &world->links[c][m];
-    struct key *key = &world->keys[m];
     struct quorum_event event = {.type = QUORUM_EV_LINK, .master = change_number(scenario, m)};
     bool cares =
         change_is_known(scenario, world, c, m) && quorum_cares(&world->clients[c].q, event.master);
 
-    if (!up && key->owner == c + 1 && (key->late || quorum_is_settled(&world->clients[c].q)))
-        key->excused = true;
+    if (!up)
+        masters_excuse(world, c, m);
     model_end_link(link);
     link->up = up;
     if (cares)
@@ -234,150 +262,23 @@ static const char *change_link(const struct scenario *scenario, struct world *wo
     return NULL;
 }
 
-/* ---- Moves ---- */
-
-static bool has_won(const struct world *world, unsigned c)
+/* The client compares the token before it hands the vote over (wire/granted.c). */
+static const char *read_notice(const struct scenario *scenario, struct world *world, unsigned c,
+                               unsigned m, char *told, size_t told_size)
 {
-    enum quorum_state state = world->clients[c].q.state;
+    struct notice *notice = &world->notices[c][m];
+    struct quorum_event event = {
+        .type = QUORUM_EV_GRANT,
+        .master = m,
+        .sent = START + notice->sent * TICK,
+    };
+    bool is_ours = notice->round == world->clients[c].q.round;
 
-    return state == QUORUM_HELD || state == QUORUM_EXTENDING || state == QUORUM_LOST ||
-           state == QUORUM_ADOPTED;
+    memset(notice, 0, sizeof *notice);
+    return is_ours ? model_step(scenario, world, c, &event, told, told_size) : NULL;
 }
 
-static void add(struct move *moves, size_t *len, enum move_kind kind, unsigned c, unsigned m)
-{
-    moves[(*len)++] = (struct move){(uint8_t)kind, (uint8_t)c, (uint8_t)m};
-}
-
-static bool is_sent(const struct link *link)
-{
-    return link->items_len > link->obeyed && !(link->cut & CUT_COMMANDS);
-}
-
-static bool is_answered(const struct link *link)
-{
-    return link->obeyed > 0 && !(link->cut & CUT_ANSWERS);
-}
-
-static void add_link(const struct world *world, unsigned c, unsigned m, struct move *moves,
-                     size_t *len)
-{
-    const struct link *link = &world->links[c][m];
-
-    if (!link->up) {
-        add(moves, len, MOVE_CONNECT, c, m);
-        return;
-    }
-    if (is_answered(link))
-        add(moves, len, MOVE_HEAR, c, m);
-    if (world->left[RARE_BREAK] > 0 && link->ghosts_len == 0)
-        add(moves, len, MOVE_BREAK, c, m);
-    if (link->cut == 0 && world->left[RARE_CUT] > 0) {
-        add(moves, len, MOVE_CUT_COMMANDS, c, m);
-        add(moves, len, MOVE_CUT_ANSWERS, c, m);
-    } else if (link->cut != 0) {
-        add(moves, len, MOVE_HEAL, c, m);
-    }
-}
-
-/* Moves in the client's turn. */
-static void add_client(const struct scenario *scenario, const struct world *world, unsigned c,
-                       struct move *moves, size_t *len)
-{
-    const struct client *client = &world->clients[c];
-
-    change_add_client(scenario, world, c, moves, len);
-    if (!client->begun) {
-        if (c == 0 || world->clients[c - 1].begun) /* The first to begin is A. */
-            for (unsigned v = 0; v <= change_newest(world); v++)
-                add(moves, len, MOVE_ACQUIRE, c, v);
-        return;
-    }
-    if (client->wake_at <= model_now(world))
-        add(moves, len, MOVE_TIMER, c, 0);
-    if (!scenario->keeps && has_won(world, c))
-        add(moves, len, MOVE_RELEASE, c, 0);
-    if (scenario->cancels && client->q.state != QUORUM_IDLE)
-        add(moves, len, MOVE_CANCEL, c, 0);
-    if (world->left[RARE_EXTEND] > 0 && !client->busy && has_won(world, c))
-        add(moves, len, MOVE_EXTEND, c, 0);
-    if (world->left[RARE_WAKE] > 0 && client->q.state == QUORUM_PAUSING)
-        add(moves, len, MOVE_WAKE, c, 0);
-    for (unsigned m = 0; m < world->masters; m++)
-        add_link(world, c, m, moves, len);
-}
-
-/* Moves in the master's turn. */
-static void add_master(const struct scenario *scenario, const struct world *world, unsigned m,
-                       struct move *moves, size_t *len)
-{
-    for (unsigned c = 0; c < CLIENTS; c++) {
-        const struct link *link = &world->links[c][m];
-
-        if (is_sent(link)) {
-            add(moves, len, MOVE_OBEY, c, m);
-            if (world->left[RARE_ERROR] > 0)
-                add(moves, len, MOVE_REFUSE, c, m);
-        }
-        if (link->ghosts_len > 0)
-            add(moves, len, MOVE_GHOST, c, m);
-    }
-    if (world->left[RARE_FORGET] > 0 && (world->keys[m].owner != 0 || scenario->versions_len > 0))
-        add(moves, len, MOVE_FORGET, 0, m);
-    change_add_master(scenario, world, m, moves, len);
-}
-
-/* All moves but MOVE_PASS. */
-static size_t moves_of_turn(const struct scenario *scenario, const struct world *world,
-                            struct move *moves)
-{
-    size_t len = 0;
-
-    if (world->turn < world->masters)
-        add_master(scenario, world, world->turn, moves, &len);
-    else
-        add_client(scenario, world, world->turn - world->masters, moves, &len);
-    return len;
-}
-
-/* True if the master or client whose turn it is has work: commands, answers, or an alarm. */
-static bool is_awaited(const struct world *world)
-{
-    unsigned m = world->turn, c = world->turn - world->masters;
-
-    if (world->turn < world->masters) {
-        for (c = 0; c < CLIENTS; c++)
-            if (is_sent(&world->links[c][m]))
-                return true;
-        return false;
-    }
-    for (m = 0; m < world->masters; m++)
-        if (is_answered(&world->links[c][m]))
-            return true;
-    return world->clients[c].begun && world->clients[c].wake_at <= model_now(world);
-}
-
-static bool may_pass(const struct world *world)
-{
-    if (!is_awaited(world))
-        return true;
-    if (world->moved)
-        return world->left[RARE_DAWDLE] > 0;
-    return world->left[RARE_HANG] > 0 || world->hanging >> world->turn & 1;
-}
-
-size_t model_moves(const struct scenario *scenario, const struct world *world,
-                   struct move moves[MOVES_MAX])
-{
-    size_t len;
-
-    if (world->tick == scenario->ticks)
-        return 0;
-    len = moves_of_turn(scenario, world, moves);
-    if (may_pass(world))
-        add(moves, &len, MOVE_PASS, 0, 0);
-    return len;
-}
+/* ---- Doing a move ---- */
 
 static const char *answer(const struct scenario *scenario, struct world *world, struct move move,
                           struct item *item)
@@ -390,6 +291,8 @@ static const char *answer(const struct scenario *scenario, struct world *world, 
     if (item->command == QUORUM_CMD_RELEASE &&
         masters_have(&world->keys[move.master], move.client, item))
         world->keys[move.master].excused = true; /* The release is not repeated. */
+    if (item->command == QUORUM_CMD_RELEASE)
+        world->waiting[move.client][move.master].excused = true;
     return NULL;
 }
 
@@ -416,11 +319,13 @@ static const char *do_obey(const struct scenario *scenario, struct world *world,
                        'A' + move.client, is_ghost ? ", of the link that broke" : "");
     if (is_ghost && item.vote == QUORUM_VOTE_YES && item.command != QUORUM_CMD_RELEASE && !counts)
         world->keys[move.master].excused = true; /* No client learns of it. */
+    if (is_ghost && item.command == QUORUM_CMD_SET)
+        world->waiting[move.client][move.master].excused = true;
     *at = item;
     if (item.is_half)
         return wrong;
     if (!is_ghost) {
-        item.lease = item.sent = 0; /* An answer does not need them. */
+        item.lease = item.sent = item.round_sent = item.how = 0; /* An answer does not need them. */
         link->items[link->obeyed++] = item;
         return wrong;
     }
@@ -462,16 +367,11 @@ static void change_cut(struct world *world, struct move move, char *told, size_t
 static void do_tick(const struct scenario *scenario, struct world *world, char *told,
                     size_t told_size)
 {
-    quorum_mask expired = 0;
+    quorum_mask expired;
     char masters[32];
 
     world->tick++;
-    for (unsigned m = 0; m < world->masters; m++) {
-        if (world->keys[m].owner == 0 || world->tick < world->keys[m].until)
-            continue;
-        masters_free(&world->keys[m]);
-        expired |= (quorum_mask)(1u << m);
-    }
+    expired = masters_tick(world);
     change_tick(scenario, world);
     if (told != NULL && expired != 0)
         (void)snprintf(told, told_size, "   (expired: %s)",
@@ -481,11 +381,11 @@ static void do_tick(const struct scenario *scenario, struct world *world, char *
 static void note_hanging(struct world *world)
 {
     uint8_t bit = (uint8_t)(1u << world->turn);
-    bool hangs = is_awaited(world) && !world->moved;
+    bool hangs = moves_is_awaited(world) && !world->moved;
 
     if (hangs && !(world->hanging & bit))
         world->left[RARE_HANG]--;
-    if (is_awaited(world) && world->moved)
+    if (moves_is_awaited(world) && world->moved)
         world->left[RARE_DAWDLE]--;
     world->hanging &= (uint8_t)~bit;
     if (hangs)
@@ -557,6 +457,8 @@ static const char *do_move(const struct scenario *scenario, struct world *world,
         return do_obey(scenario, world, move, told, told_size);
     case MOVE_HEAR:
         return hear(scenario, world, c, m, told, told_size);
+    case MOVE_GRANT:
+        return read_notice(scenario, world, c, m, told, told_size);
     case MOVE_CUT_COMMANDS:
     case MOVE_CUT_ANSWERS:
     case MOVE_HEAL:
@@ -577,7 +479,7 @@ static const char *do_move(const struct scenario *scenario, struct world *world,
     case MOVE_ADOPT:
         return change_do(scenario, world, move, told, told_size);
     case MOVE_PASS:
-        if (world->turn >= world->masters && !is_awaited(world))
+        if (world->turn >= world->masters && !moves_is_awaited(world))
             wrong = rules_of_pass(scenario, world, world->turn - world->masters);
         do_pass(scenario, world, told, told_size);
         return wrong;

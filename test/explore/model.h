@@ -32,6 +32,11 @@
  * happen between them, and either may be answered with an error.  (If the key exists, no
  * client uses the count, so the master counts at once.)
  *
+ * Tokens may wait at the masters between two rounds (fair locks).  Then each SET lets its token
+ * wait for a lease.  A holder's release passes the key on to the token of the other client that
+ * waits there.  The message of that may come at any time, or never.  There is no queue: whoever
+ * waits is the first.
+ *
  * The set of masters may change (change.c).  The scenario lists its configurations, from version
  * 1 on.  An operator writes each version to the masters, one by one, in any order, at any time, or
  * never.  It writes the first version after a joint one only when a majority of the old list has
@@ -105,6 +110,7 @@ struct scenario {
     unsigned margin;
     bool renew, keeps; /* Clients renew; clients never release. */
     bool cancels;
+    bool stands;               /* Tokens wait at the masters, and releases pass the key on. */
     bool fence;                /* Each lock draws a fencing token. */
     uint8_t counters[MASTERS]; /* The masters' counters when the world begins. */
     bool stepped;              /* A master loses a key because its clock is stepped.  Exclusion is
@@ -128,7 +134,12 @@ struct item {
     uint8_t version;     /* That the client knew; once it is obeyed, that of the master. */
     bool is_half;        /* A lock with a fencing token: the key is set, the count is to come. */
     bool is_unproven;    /* The master lost its data, and its votes do not count yet. */
+    uint8_t how;         /* enum how; only if tokens wait. */
+    uint8_t round_sent;  /* Likewise: the tick from which a lease of this SET counts. */
 };
+
+/* What a release does with the token that waits (release_fair.lua). */
+enum how { HOW_BACK, HOW_LEAVE, HOW_PASS };
 
 enum { CUT_COMMANDS = 1, CUT_ANSWERS = 2 };
 
@@ -149,6 +160,20 @@ struct key {
     bool excused;  /* No client can have it released. */
 };
 
+/* A token that waits at a master. */
+struct waiting {
+    uint8_t round; /* 0: none waits. */
+    uint8_t lease; /* That it gets. */
+    uint8_t sent;  /* The tick from which that lease counts. */
+    uint8_t until; /* The tick in which the waiter counts as dead. */
+    bool excused;  /* No client can have it dropped. */
+};
+
+/* A message that a master has passed the key on. */
+struct notice {
+    uint8_t round, sent;
+};
+
 struct client {
     struct quorum q; /* The real machine. */
     struct quorum_fence fence;
@@ -158,6 +183,7 @@ struct client {
     bool busy;          /* A request of the owner has not ended. */
     bool told;          /* The lost notice was given. */
     bool held, over;    /* The lock is held; it was held, and is not any more. */
+    bool won;           /* It was held at some time, also if this step has ended it. */
     uint8_t given_back; /* The round that is being released. */
     uint8_t gone;       /* Masters that answered that they do not have the key. */
     uint8_t robbed;     /* Masters that lost the key with their data. */
@@ -185,7 +211,9 @@ struct world {
     struct client clients[CLIENTS];
     struct link links[CLIENTS][MASTERS];
     struct key keys[MASTERS];
-    uint64_t drawn; /* A bit for each fencing token. */
+    struct waiting waiting[CLIENTS][MASTERS];
+    struct notice notices[CLIENTS][MASTERS]; /* The latest of each master: the last may be lost. */
+    uint64_t drawn;                          /* A bit for each fencing token. */
     uint8_t counters[MASTERS];
     uint8_t versions[MASTERS]; /* The configuration that each master stores. */
     uint8_t watched[MASTERS];  /* The tick in which a master that lost its data may vote again. */
@@ -208,6 +236,7 @@ enum move_kind {
     MOVE_OBEY,
     MOVE_REFUSE,
     MOVE_HEAR,
+    MOVE_GRANT, /* A client reads that a master has passed the key on. */
     MOVE_CUT_COMMANDS,
     MOVE_CUT_ANSWERS,
     MOVE_HEAL,
@@ -235,9 +264,15 @@ static inline drift_time model_now(const struct world *world)
 void model_begin(const struct scenario *scenario, struct world *world);
 
 /* All moves that are possible next; returns how many. */
-#define MOVES_MAX (7 + VERSIONS_MAX + 4 * MASTERS + 1)
+#define MOVES_MAX (7 + VERSIONS_MAX + 5 * MASTERS + 1)
 size_t model_moves(const struct scenario *scenario, const struct world *world,
                    struct move moves[MOVES_MAX]);
+
+/* All moves but MOVE_PASS. */
+size_t moves_of_turn(const struct scenario *scenario, const struct world *world,
+                     struct move *moves);
+/* True if the master or client whose turn it is has work: commands, answers, or an alarm. */
+bool moves_is_awaited(const struct world *world);
 
 /* Do a move.  Returns NULL, or what is wrong then.  told (may be NULL) gets it as a line. */
 const char *model_do(const struct scenario *scenario, struct world *world, struct move move,
@@ -254,6 +289,10 @@ const char *masters_obey(const struct scenario *scenario, struct world *world, u
 /* True if the key stores the token of this command. */
 bool masters_have(const struct key *key, unsigned c, const struct item *item);
 void masters_free(struct key *key);
+/* The link of a client has ended.  What it cannot have undone is excused. */
+void masters_excuse(struct world *world, unsigned c, unsigned m);
+/* Keys expire, and waiters die. Returns the masters whose keys have expired. */
+quorum_mask masters_tick(struct world *world);
 
 /* ---- Clients (model.c) ---- */
 

@@ -221,6 +221,21 @@ static const char *check_leaks(const struct world *world)
     return NULL;
 }
 
+/* Likewise, no token of a dead round waits there: a release would grant it the key. */
+static const char *check_waiting(const struct world *world)
+{
+    for (unsigned m = 0; m < world->masters; m++)
+        for (unsigned c = 0; c < CLIENTS; c++) {
+            const struct waiting *waiting = &world->waiting[c][m];
+            const struct link *link = &world->links[c][m];
+
+            if (waiting->round != 0 && !waiting->excused && link->up && link->items_len == 0 &&
+                world->clients[c].q.round != waiting->round)
+                return "a dead token goes on waiting";
+        }
+    return NULL;
+}
+
 /* An adopted token that a majority does not store, of any list so far, is dead for good. */
 static void note_dead(const struct scenario *scenario, struct world *world, unsigned c)
 {
@@ -245,7 +260,9 @@ const char *rules_of_world(const struct scenario *scenario, struct world *world)
         if (world->clients[c].adopted == ADOPTED)
             note_dead(scenario, world, c);
 
-    return wrong != NULL ? wrong : check_leaks(world);
+    if (wrong == NULL)
+        wrong = check_leaks(world);
+    return wrong != NULL ? wrong : check_waiting(world);
 }
 
 /* A client whose alarm rings in time gets the lost notice a margin before the deadline. */

@@ -48,7 +48,8 @@ static void forget_by_state(struct quorum *q)
         q->sent = q->timeout = 0;
         break;
     case QUORUM_PAUSING:
-        q->sent = q->lease = 0;
+        if (q->round == 0) /* Else the token waits, and may be granted. */
+            q->sent = q->lease = 0;
         break;
     case QUORUM_RELEASING:
         forget_hold(q);

@@ -109,6 +109,7 @@ static void end_rec(struct lease_rec *rec)
     rec->is_again = false;
     rec->deadline = 0;
     rec->process->recs[rec->place] = NULL;
+    spent[rec->process->number] = rec->lease;
 }
 
 void calls_check_ends(void)
@@ -496,7 +497,6 @@ void calls_unlock(struct lease_rec *rec)
     expect("redlock_unlock_async",
            redlock_unlock_async(rec->lease, wants_done ? on_done : NULL, op), REDLOCK_OK);
     op->state = wants_done ? OP_PENDING : OP_DROPPED;
-    spent[rec->process->number] = rec->lease;
 }
 
 void calls_cancel(struct lease_rec *rec)
@@ -505,7 +505,6 @@ void calls_cancel(struct lease_rec *rec)
     world_outcome(OUTCOME_CANCELLED);
     end_rec(rec);
     redlock_cancel(rec->lease);
-    spent[rec->process->number] = rec->lease;
 }
 
 void calls_detach(struct lease_rec *rec, struct ev_loop *to)
@@ -527,7 +526,7 @@ void calls_detach(struct lease_rec *rec, struct ev_loop *to)
     claims_on_detach(process, (uint32_t)rec->lease->serial);
     end_rec(rec);
     expect("redlock_detach", redlock_detach(rec->lease), REDLOCK_OK);
-    spent[process->number] = rec->lease;
+    line_on_detach(rec);
     if (to == NULL || to->handed[0] != '\0')
         return;
     (void)snprintf(to->handed, sizeof to->handed, "%s", token);

@@ -243,8 +243,31 @@ static void note_hearing(struct lease_rec *rec)
     }
 }
 
+void line_on_detach(const struct lease_rec *rec)
+{
+    rec->process->detached.waiter = rec->is_fair ? rec->waiter : 0;
+    rec->process->detached.resource = rec->resource;
+    rec->process->detached.at = world.now;
+}
+
+/* The process that gets a detached token cannot drop its place, so the one that detached it has. */
+static void check_detached(struct ev_loop *process)
+{
+    sim_time since = process->detached.at;
+
+    if (process->detached.waiter == 0 || world.now - since < waits_slack())
+        return;
+    for (unsigned m = 0; m < world.plan.servers && process_is_healthy(process, since); m++)
+        if (line_find(&world.servers[m].lines[process->detached.resource],
+                      process->detached.waiter) != NULL)
+            world_fail("leak", "master %u keeps the place of a lock that client %u has detached", m,
+                       process->number);
+    process->detached.waiter = 0;
+}
+
 void line_on_turn(struct ev_loop *process)
 {
+    check_detached(process);
     if (world.plan.operators > 0) /* Which masters announce it depends on the client's version. */
         return;
     for (unsigned place = 0; place < world.plan.leases; place++) {

@@ -130,6 +130,7 @@ void line_on_version(void);
 void line_on_turn_of(const struct server *server, unsigned resource, int waiter, bool is_told);
 void line_on_round(struct lease_rec *rec);
 void line_on_held(const struct lease_rec *rec);
+void line_on_detach(const struct lease_rec *rec);
 void line_on_turn(struct ev_loop *process);
 void line_on_quiet(void);
 

@@ -62,11 +62,16 @@ struct ev_loop {
         struct members members; /* By which the client counts. */
     } troubles[2];              /* At the ends of the latest two turns. */
     quorum_mask came_up;        /* Masters whose links came up in this turn. */
-    bool has_probed;            /* It got the lock that proves that locks can be had again. */
-    sim_time heard_at;          /* The last announcement, or answer to a query. */
-    sim_time deaf_until;        /* Until then, it may have missed announcements. */
-    sim_time told_left;         /* The longest time left that it heard of in this turn. */
-    sim_time misled_until;      /* Until then, what it heard late may say that a lock is held. */
+    struct {
+        int waiter; /* 0: none. */
+        unsigned resource;
+        sim_time at;
+    } detached;            /* The place of the fair lock that was detached last. */
+    bool has_probed;       /* It got the lock that proves that locks can be had again. */
+    sim_time heard_at;     /* The last announcement, or answer to a query. */
+    sim_time deaf_until;   /* Until then, it may have missed announcements. */
+    sim_time told_left;    /* The longest time left that it heard of in this turn. */
+    sim_time misled_until; /* Until then, what it heard late may say that a lock is held. */
 };
 
 /* ---- Processes (process.c) ---- */

@@ -108,6 +108,34 @@ static void check_lock_refused(const char *message)
 }
 
 /* Without the restart guard, the loss of counters would not be noticed. */
+static bool stands(uint32_t ttl_ms)
+{
+    lock.ttl_ms = ttl_ms;
+    CHECK_INT(options_lock(&options, &lock, &full, &config), REDLOCK_OK);
+    return config.stands;
+}
+
+/* docs/protocol.md, section 13: a release may pass these locks on.  The patience is 3404 ms. */
+TEST(tokens_wait_for_plain_fair_locks)
+{
+    struct redlock_options opts;
+
+    begin();
+    CHECK(!stands(10000));
+    lock.fair = true;
+    CHECK(stands(10000));
+    CHECK(stands(3404));
+    CHECK(!stands(3403));
+    lock.fence = true;
+    CHECK(!stands(10000));
+    redlock_options_init(&opts);
+    opts.masters = "a b c";
+    opts.clock_guard = REDLOCK_CLOCK_GUARD_PER_VOTE;
+    begin_with(&opts);
+    lock.fair = true;
+    CHECK(!stands(10000));
+}
+
 TEST(a_fencing_token_needs_the_restart_guard)
 {
     struct redlock_options opts;
@@ -228,6 +256,6 @@ TEST(the_margin_leaves_something_of_the_lease)
 }
 
 CHECK_MAIN(RUN(a_lock_becomes_a_configuration), RUN(a_lock_has_defaults),
-           RUN(a_fencing_token_needs_the_restart_guard),
+           RUN(tokens_wait_for_plain_fair_locks), RUN(a_fencing_token_needs_the_restart_guard),
            RUN(an_allowance_has_what_the_clock_guard_needs), RUN(ttls_have_limits),
            RUN(delays_are_in_order), RUN(the_margin_leaves_something_of_the_lease))

@@ -336,6 +336,12 @@ end
 redis.call('ZADD', queue, string.format('%.0f', ticket), waiter,
     string.format('%.0f', -(now + patience)), '-' .. waiter)
 if redis.call('PTTL', queue) < tonumber(patience) then redis.call('PEXPIRE', queue, patience) end
+if sent ~= '0' then
+    redis.call('HSET', tokens, waiter, ttl .. ' ' .. sent .. ' ' .. token)
+    if redis.call('PTTL', tokens) == -1 then
+        redis.call('PEXPIRE', tokens, math.max(60000, tonumber(patience)))
+    end
+end
 local kind = redis.call('TYPE', key).ok
 if kind == 'none' and first() == waiter and (not joins or ticket == 1) then
     redis.call('SET', key, token, 'PX', ttl)
@@ -349,10 +355,6 @@ end
 local refused = kind == 'zset' and math.floor(now + patience / 2) or 1
 if tonumber(redis.call('GET', flag) or 0) < refused then
     redis.call('SET', flag, string.format('%.0f', refused), 'PX', 60000)
-end
-if sent ~= '0' then
-    redis.call('HSET', tokens, waiter, ttl .. ' ' .. sent .. ' ' .. token)
-    if redis.call('PTTL', tokens) < tonumber(patience) then redis.call('PEXPIRE', tokens, patience) end
 end
 if ((not joins and was ~= ticket) or dead > 0) and kind == 'none' then tell(first(), 'next ' .. first()) end
 return ticket

@@ -197,7 +197,9 @@ check_units() {
     local units=$1$2/share/doc/redlock/examples dir=$builds/install-units name said
     grep -qx "ExecStart=$2/bin/redlock init" "$units/redlock-init.service" ||
         give_up "redlock-init.service does not start $2/bin/redlock"
-    ! grep -F -e "$root" -e /usr/local "$units"/redlock-init.* ||
+    grep -q " $2/bin/redlock status --prometheus " "$units/redlock-metrics.service" ||
+        give_up "redlock-metrics.service does not start $2/bin/redlock"
+    ! grep -F -e "$root" -e /usr/local "$units"/redlock-{init,metrics}.* ||
         give_up "a unit names a path of the build, or of another prefix"
     if ! command -v systemd-analyze >/dev/null; then
         count 0 0 1
@@ -206,10 +208,10 @@ check_units() {
     fi
     rm -rf "$dir"
     mkdir "$dir"
-    for name in redlock-init.service redlock-init.timer; do
-        sed "s|=$2/|=$1$2/|" "$units/$name" >"$dir/$name"
+    for name in redlock-{init,metrics}.{service,timer}; do
+        sed "s|\([= ]\)$2/|\1$1$2/|" "$units/$name" >"$dir/$name"
     done
-    said=$(SYSTEMD_LOG_LEVEL=warning systemd-analyze verify --man=no "$dir"/redlock-init.* 2>&1) ||
+    said=$(SYSTEMD_LOG_LEVEL=warning systemd-analyze verify --man=no "$dir"/redlock-* 2>&1) ||
         give_up "systemd-analyze: $said"
-    [[ $said != *redlock-init* ]] || give_up "systemd-analyze: $said"
+    [[ $said != *redlock-* ]] || give_up "systemd-analyze: $said"
 }

@@ -22,7 +22,7 @@ _redlock_own_options() {
     lock) echo --fair --fence --note --permits --shared --ttl --wait ;;
     members) echo --dry-run --even --i-know-what-is-lost ;;
     run) echo --fair --fence --hold-at-least --hold-at-most --note --permits --shared --ttl --wait ;;
-    status) echo --clocks ;;
+    status) echo --clocks --prometheus ;;
     unlock) echo --force --now --permit --permits --reason --shared --yes ;;
     esac
 }

@@ -71,7 +71,7 @@ static const char usage_text[] =
     "  redlock extend [--permits K|--shared] [--ttl 10s] NAME TOKEN\n"
     "  redlock unlock [--permits K|--shared] NAME TOKEN\n"
     "  redlock unlock --force [--now] [--permit N] [--reason TEXT] [--yes] NAME\n"
-    "  redlock status [--clocks] [NAME]\n"
+    "  redlock status [--clocks] [--prometheus] [NAME]\n"
     "  redlock list [--all] [--watch] [PATTERN]\n"
     "  redlock doctor [--fair] [--fence] [--permits] [--shared] [--names PATTERN | NAME]\n"
     "  redlock acl [--user NAME] [--names PATTERN] [--fair] [--fence] [--permits] [--shared]\n"

@@ -148,6 +148,7 @@ void cli_unknown_option(const struct cli *cli, const char *argument)
                                         "--now",
                                         "--permit",
                                         "--permits",
+                                        "--prometheus",
                                         "--reason",
                                         "--reentrant",
                                         "--resources",

@@ -519,37 +519,50 @@ static void print_json_master(const struct status *status, unsigned m)
     (void)printf("}");
 }
 
-/* The state is "held", "revoked", "shared", "permits" if permits are taken, "free", or "unknown" if
- * no majority agrees. */
-static void print_json_verdict(const struct status *status)
+struct report_lock report_lock(const struct status *status)
 {
     struct verdict verdict = judge(status);
-    bool held = decide(status, verdict.holders);
-    bool free = is_free(status, &verdict), is_unheld = decide(status, verdict.free);
-    bool is_shared = decide(status, verdict.shared);
-    bool has_permits = verdict.permits > 0 && is_unheld;
+    bool held = decide(status, verdict.holders), is_unheld = decide(status, verdict.free);
+    struct report_lock lock = {.state = "unknown",
+                               .holder = held ? verdict.holder : NULL,
+                               .ttl_ms = verdict.ttl_ms,
+                               .waiting = verdict.waiting,
+                               .permits = verdict.permits};
     unsigned number;
 
+    if (decide(status, verdict.shared)) {
+        lock.state = "shared";
+        lock.agreeing = mask_count(verdict.shared);
+    } else if (held) {
+        lock.state = is_revoked(verdict.holder->token) ? "revoked" : "held";
+        lock.agreeing = mask_count(verdict.holders);
+    } else if (verdict.permits > 0 && is_unheld) {
+        lock.state = "permits";
+        lock.agreeing = verdict.seats;
+    } else if (is_free(status, &verdict)) {
+        lock.state = "free";
+        lock.agreeing = mask_count(verdict.free);
+    } else {
+        lock.reason = find_reason(status, is_unheld, &number);
+    }
+    return lock;
+}
+
+static void print_json_verdict(const struct status *status)
+{
+    const struct report_lock lock = report_lock(status);
+
     cli_json_member("resource", status->name);
-    cli_json_member("state", is_shared     ? "shared"
-                             : held        ? is_revoked(verdict.holder->token) ? "revoked" : "held"
-                             : has_permits ? "permits"
-                             : free        ? "free"
-                                           : "unknown");
-    cli_json_member("reason", held || free || is_shared || has_permits
-                                  ? NULL
-                                  : find_reason(status, is_unheld, &number));
-    cli_json_holder(held ? verdict.holder->token : NULL, held ? verdict.holder->token_len : 0);
-    (void)printf(",\"agreeing\":%u", held          ? mask_count(verdict.holders)
-                                     : is_shared   ? mask_count(verdict.shared)
-                                     : has_permits ? verdict.seats
-                                     : free        ? mask_count(verdict.free)
-                                                   : 0);
-    if (held)
-        (void)printf(",\"ttl_ms\":%lld", verdict.ttl_ms);
+    cli_json_member("state", lock.state);
+    cli_json_member("reason", lock.reason);
+    cli_json_holder(lock.holder != NULL ? lock.holder->token : NULL,
+                    lock.holder != NULL ? lock.holder->token_len : 0);
+    (void)printf(",\"agreeing\":%u", lock.agreeing);
+    if (lock.holder != NULL)
+        (void)printf(",\"ttl_ms\":%lld", lock.ttl_ms);
     else
         (void)printf(",\"ttl_ms\":null");
-    (void)printf(",\"waiting\":%lld,\"permits\":[", verdict.waiting);
+    (void)printf(",\"waiting\":%lld,\"permits\":[", lock.waiting);
     list_permits(status, ",");
     (void)printf("]");
     report_holders_json(status);

@@ -57,6 +57,7 @@ struct status {
     struct cli *cli;
     const char *name; /* The lock to show.  NULL: none, only the masters. */
     bool rates;       /* Also show the rates of clocks, which takes a while. */
+    bool metrics;     /* Print OpenMetrics. */
     struct redlock *rl;
     unsigned masters, up, warming, over;
     unsigned shown;       /* How many masters are not gone. */
@@ -70,9 +71,22 @@ struct status {
 /* True: a majority is up. */
 bool report_has_majority(const struct status *status);
 
-/* Print all, as text or as JSON. */
+/* Print all: as text, as JSON, or as OpenMetrics (report_metrics.c). */
 void report_text(const struct status *status);
 void report_json(const struct status *status);
+void report_metrics(const struct status *status);
+
+/* What a majority of the masters agrees on about the lock. */
+struct report_lock {
+    const char *state;           /* "held", "revoked", "shared", "permits", "free" or "unknown". */
+    const struct report *holder; /* A master that stores the holder.  NULL: there is none. */
+    unsigned agreeing;           /* Masters that agree. */
+    long long ttl_ms;            /* How long it is held.  -1: for ever.  0: it is not held. */
+    long long waiting;           /* Clients in its queue. */
+    unsigned permits;            /* How many permits are taken. */
+    const char *reason;          /* Why it is unknown, or NULL. */
+};
+struct report_lock report_lock(const struct status *status);
 
 /* Print their part about the set of masters (report_set.c). */
 void report_set_text(const struct status *status);

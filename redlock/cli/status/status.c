@@ -437,6 +437,8 @@ static int ask_and_print(struct status *status, struct ev_loop *loop)
     look_at_clocks(status, loop);
     if (status->cli->json)
         report_json(status);
+    else if (status->metrics)
+        report_metrics(status);
     else
         report_text(status);
     code = cli_flush_output();
@@ -471,17 +473,21 @@ static void take_name(struct status *status, const char *argument, struct cli_na
 
 static int status_main(struct cli *cli, int argc, char **argv)
 {
+    enum { CLOCKS = CLI_OPTION_FIRST, PROMETHEUS };
     static const struct option own[] = {
-        {"clocks", no_argument, NULL, CLI_OPTION_FIRST},
+        {"clocks", no_argument, NULL, CLOCKS},
+        {"prometheus", no_argument, NULL, PROMETHEUS},
         {NULL, 0, NULL, 0},
     };
     struct status status = {.cli = cli};
     struct cli_names names = {.len = 0};
     struct ev_loop *loop;
-    int code;
+    int option, code;
 
-    while (cli_getopt(cli, argc, argv, false, own) != -1)
-        status.rates = true;
+    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1)
+        *(option == CLOCKS ? &status.rates : &status.metrics) = true;
+    if (cli->json && status.metrics)
+        cli_usage_error(cli, "--json and --prometheus do not go together");
     if (optind < argc) {
         cli_need_arguments(cli, argc, argv, 1, "[NAME]");
         take_name(&status, argv[optind], &names);
@@ -507,7 +513,7 @@ static int status_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_status = {
     .name = "status",
     .run = status_main,
-    .usage = "status [--clocks] [NAME]",
+    .usage = "status [--clocks] [--prometheus] [NAME]",
     .help = "Print one line for each master: its address, whether it is up or why not, its\n"
             "version, role, round trip, uptime, and how far its wall clock is off the median of\n"
             "all.  With NAME also print who holds this lock there, for how long, whether a\n"
@@ -517,6 +523,7 @@ const struct cli_command cli_status = {
             "\n"
             "  --clocks               also watch the clocks for two seconds, and print how much\n"
             "                         faster they run than the clock of this machine\n"
+            "  --prometheus           print it as OpenMetrics text\n"
             "\n"
             "Exit: 0 a majority is up, 64 usage, 69 no majority is up, 78 clients refuse the\n"
             "list of masters.\n",

@@ -279,7 +279,9 @@ static void compare_keys(const struct exchange *x, const struct result *early,
     }
 }
 
-/* Compare a queue, except for waiters that died meanwhile. */
+/* Compare a queue, except for waiters that died meanwhile.  A script that fails by the type of the
+ * key leaves the queue alone.  If the key ended meanwhile, the script may have found it or not, so
+ * a waiter of the queue before the end may still be there.  (Redis 8.0 found it more often.) */
 static void compare_lines(const struct exchange *x, unsigned k, struct line *early,
                           struct line *late, const char *bytes)
 {
@@ -299,7 +301,8 @@ static void compare_lines(const struct exchange *x, unsigned k, struct line *ear
         places++;
     }
     for (unsigned i = 0; i < real.len; i++)
-        if (real.places[i].end_ms > after_ms && line_find(late, real.places[i].waiter) == NULL)
+        if (real.places[i].end_ms > after_ms && line_find(late, real.places[i].waiter) == NULL &&
+            line_find(early, real.places[i].waiter) == NULL)
             real_die("%s: a waiter is queued that the model does not know", bytes);
 }
 

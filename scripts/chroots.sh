@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 #
-# chroots.sh - other systems of Debian in folders, for scripts/packages.
+# chroots.sh - other systems of Debian in folders, for scripts/matrix and scripts/packages.
 # Sourced after lib.sh, never run.
 #
 # A tree is made once, by debootstrap from the mirror that apt uses here, and kept in

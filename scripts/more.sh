@@ -159,6 +159,20 @@ step_packages() {
     one_test_or_skip packages try_as_root packages
 }
 
+# What differs most from this machine.
+step_matrix() {
+    matrix_of --quick trixie-gcc trixie-valkey trixie-musl
+}
+
+step_matrix-all() {
+    matrix_of
+}
+
+matrix_of() {
+    set_up chroots || return 0
+    one_test_or_skip matrix try_as_root matrix "$@"
+}
+
 # A cycle has as many instructions and allocations as before.
 step_cost() {
     build_gcc

@@ -100,21 +100,28 @@ _ERRORS: dict[int, Type[Error]] = {
 }
 
 
-def _check(status: int, rl: Any = ffi.NULL) -> None:
-    if status == 0:
-        return
-    if status == -2:
-        raise MemoryError("redlock: out of memory")
-    text = ffi.string(lib.redlock_errmsg(rl)) or ffi.string(lib.redlock_strerror(status))
-    error = _ERRORS.get(status, Error)(text.decode(errors="replace"))
+def _error(status: int, message: str) -> Error:
+    """To be raised by the caller, which must not keep it: its traceback has the frames of all callers,
+    and a variable of one of them would keep these, with their leases, until the garbage collector runs."""
+    error = _ERRORS.get(status, Error)(message)
     error.status = status
-    raise error
-
-
-def _invalid(message: str) -> Invalid:
-    error = Invalid(message)
-    error.status = -1
     return error
+
+
+def _failure(status: int, rl: Any) -> Exception:
+    if status == -2:
+        return MemoryError("redlock: out of memory")
+    text = ffi.string(lib.redlock_errmsg(rl)) or ffi.string(lib.redlock_strerror(status))
+    return _error(status, text.decode(errors="replace"))
+
+
+def _check(status: int, rl: Any = ffi.NULL) -> None:
+    if status != 0:
+        raise _failure(status, rl)
+
+
+def _invalid(message: str) -> Error:
+    return _error(-1, message)
 
 
 def _ms(name: str, seconds: float) -> int:
@@ -179,9 +186,7 @@ class Lease:
     def check(self) -> None:
         """Raise Lost if the lock is not held."""
         if not self.held():
-            error = Lost("the lock is not held any more")
-            error.status = 4
-            raise error
+            raise _error(4, "the lock is not held any more")
 
     def extend(self, ttl: float = 0) -> None:
         """Make the lease last ttl from now; 0: as long as it lasted before."""
@@ -420,7 +425,7 @@ class Client:
                 self._interrupt_until(over, outcome)
             raise
         if outcome[0] is not None:
-            raise outcome[0]
+            raise outcome.pop()  # type: ignore[misc]
 
     def _interrupt_until(self, over: _thread.LockType, outcome: list[Optional[BaseException]]) -> None:
         """An interrupt that came when the call was over would end the next one.  A call without a name

@@ -182,7 +182,8 @@ class Client(base.Client):
         try:
             await future
         finally:
-            del self._futures[number], self._failed[number]
+            # The traceback of its exception has this frame, which would keep leases of the callers.
+            del self._futures[number], self._failed[number], future
 
     def _on_done(self, status: int, number: int) -> None:
         if number not in self._futures:
@@ -192,11 +193,10 @@ class Client(base.Client):
             self._failed[number]()
         if future.done():
             return
-        try:
-            base._check(status, self._handle)
+        if status == 0:
             future.set_result(None)
-        except (Error, MemoryError) as error:
-            future.set_exception(error)
+        else:
+            future.set_exception(base._failure(status, self._handle))
 
     def _on_error(self, error: BaseException) -> None:
         if isinstance(error, Exception):

@@ -59,6 +59,15 @@ int error_wrap(int status, const char *format, ...)
     return status;
 }
 
+int error_pass_on(int status, const char *message)
+{
+    size_t len = strlen(message);
+
+    assert(len < sizeof thread_message);
+    memcpy(thread_message, message, len + 1);
+    return status;
+}
+
 const char *error_message(void)
 {
     return thread_message;

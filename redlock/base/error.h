@@ -38,6 +38,9 @@ int error_set(int status, const char *format, ...) __attribute__((format(printf,
 /* Put "prefix: " before the thread's message.  Returns status. */
 int error_wrap(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Make a message of another thread, or of before, that of this thread.  Returns status. */
+int error_pass_on(int status, const char *message);
+
 /* The thread's message.  "": there is none. */
 const char *error_message(void);
 

@@ -481,7 +481,7 @@ int blocking_wait(struct blocking *blocking, struct waiter *waiter)
     }
     (void)sem_destroy(&waiter->woken);
     /* Set an empty message as well: the thread may have one from the beginning of the call. */
-    return error_set(waiter->status, "%s", waiter->message);
+    return error_pass_on(waiter->status, waiter->message);
 }
 
 void blocking_wake(struct blocking *blocking, struct waiter *waiter, int status)

@@ -4,8 +4,6 @@
 #include "redlock/core/place.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,12 +34,25 @@ void place_init(struct place *p, const struct members *members, drift_span pause
 
 #define NUMBER 8 /* Digits of 32 bits. */
 
+static const char digits[] = "0123456789abcdef";
+
 _Static_assert(PLACE_CLIENT + 2 * NUMBER == TOKEN_LEN, "a waiter's name is as long as a token");
+
+static char *write_number(char *p, uint32_t number)
+{
+    for (unsigned i = NUMBER; i-- > 0; number >>= 4)
+        p[i] = digits[number & 15];
+    return p + NUMBER;
+}
 
 void place_name(struct place *p, const char *client, uint32_t slot, uint32_t serial)
 {
-    (void)snprintf(p->waiter, sizeof p->waiter, "%.*s%08" PRIx32 "%08" PRIx32, PLACE_CLIENT, client,
-                   slot, serial);
+    char *end = p->waiter + PLACE_CLIENT;
+
+    memcpy(p->waiter, client, PLACE_CLIENT);
+    end = write_number(end, slot);
+    end = write_number(end, serial);
+    *end = '\0';
 }
 
 /* The caller compares the whole name with that of the lease that it finds. */
@@ -51,7 +62,7 @@ bool place_read_name(const char *waiter, const char *client, uint32_t *ret_slot,
     char slot[NUMBER + 1] = "";
 
     if (strlen(waiter) != TOKEN_LEN || strncmp(waiter, client, PLACE_CLIENT) != 0 ||
-        strspn(waiter, "0123456789abcdef") != TOKEN_LEN)
+        strspn(waiter, digits) != TOKEN_LEN)
         return false;
     memcpy(slot, waiter + PLACE_CLIENT, NUMBER);
     *ret_slot = (uint32_t)strtoul(slot, NULL, 16);

@@ -97,10 +97,10 @@ struct quorum_event {
     quorum_mask full;   /* Masters that can take a command when they have answered others. */
     quorum_mask joined; /* CHANGE: members that were none before. */
     quorum_mask left;   /* CHANGE: numbers that have lost their masters, and may get others. */
-    bool unkept : 1;    /* REPLY to FENCE: if the master loses its data, perhaps no master knows
+    bool unkept;        /* REPLY to FENCE: if the master loses its data, perhaps no master knows
                          * this number. */
-    bool elsewhere : 1; /* REPLY: a no to SET.  What the next round will ask for may be free. */
-    bool stands : 1;    /* REPLY to SET: the token may wait at this master, and be granted later. */
+    bool elsewhere;     /* REPLY: a no to SET.  What the next round will ask for may be free. */
+    bool stands;        /* REPLY to SET: the token may wait at this master, and be granted later. */
     uint32_t random;    /* Any value; picks the pause between two rounds. */
     drift_span lease;   /* EXTEND: the new lease; 0: as long as before. */
     drift_time sent;    /* GRANT: before the request was sent that is granted. */

@@ -13,7 +13,7 @@
 
 /* A client with 100 000 leases takes 512 bytes of heap for each, without names: this struct, and
  * up to 42 bytes for the slot, the alarm, and spare room in their tables (test/bench/leases.c). */
-_Static_assert(sizeof(struct redlock_lease) <= 424, "a lease has grown");
+_Static_assert(sizeof(struct redlock_lease) <= 416, "a lease has grown");
 
 /* ---- Allocation ---- */
 
@@ -263,7 +263,7 @@ static bool brings_script(const struct redlock_lease *lease, enum quorum_command
     struct leases *leases = lease->leases;
     quorum_mask *brought = &leases->brought[lease->kind];
 
-    if (!leases->env->deaf || command != QUORUM_CMD_RELEASE || (*brought & mask_of(master)))
+    if (command != QUORUM_CMD_RELEASE || !leases->env->deaf || (*brought & mask_of(master)))
         return false;
     *brought |= mask_of(master);
     return true;

@@ -57,6 +57,13 @@ struct redlock_lease {
     quorum_mask silent;
     uint16_t name_len;
     quorum_mask gone; /* Masters that said, when asked to extend it, that they do not store it. */
+    uint8_t kind;     /* enum kind_id */
+    /* Of several names: the index of the one last found taken, if any was. */
+    uint8_t taken : 7;
+    bool has_taken : 1;
+    /* Of several names: the index of the one that the lease waits for. */
+    uint8_t line;
+    uint8_t pins; /* Callbacks and sleeping calls that use the lease, so it must not be freed. */
     redlock_done_fn *done;
     void *arg;
     void (*lost)(struct redlock_lease *lease, void *lost_arg);
@@ -64,13 +71,6 @@ struct redlock_lease {
     struct waiter *waiter; /* The blocking call under way. */
     /* The next in the ready list, in a local queue, or among the leases that are over. */
     struct redlock_lease *next;
-    uint8_t kind; /* enum kind_id */
-    /* Of several names: the index of the one last found taken, if any was. */
-    uint8_t taken : 7;
-    bool has_taken : 1;
-    /* Of several names: the index of the one that the lease waits for. */
-    uint8_t line;
-    uint8_t pins; /* Callbacks and sleeping calls that use the lease, so it must not be freed. */
     /* One name, or several with a NUL between any two.  These follow, after the final NUL: the
      * token with its note, and a NUL; then, aligned, a struct quorum_fence if the lease has a
      * fencing token; then the kind's extra. */

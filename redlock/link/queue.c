@@ -16,13 +16,11 @@
 
 /* ---- Bytes ---- */
 
-static bool make_room(struct queue *queue, size_t len)
+bool queue_grow_out(struct queue *queue, size_t len)
 {
     size_t room = queue->out_room ? queue->out_room : 4096;
     char *out;
 
-    if (queue->out_room - queue->out_len >= len)
-        return true;
     while (room - queue->out_len < len)
         room *= 2;
     out = realloc(queue->out, room);
@@ -30,15 +28,6 @@ static bool make_room(struct queue *queue, size_t len)
         return false;
     queue->out = out;
     queue->out_room = room;
-    return true;
-}
-
-bool queue_append(struct queue *queue, const char *bytes, size_t len)
-{
-    if (!make_room(queue, len))
-        return false;
-    memcpy(queue->out + queue->out_len, bytes, len);
-    queue->out_len += len;
     return true;
 }
 
@@ -76,7 +65,7 @@ void queue_wipe(struct queue *queue)
 
 /* ---- Asks ---- */
 
-static bool grow_asks(struct queue *queue)
+bool queue_grow_asks(struct queue *queue)
 {
     uint32_t room = queue->asks_room ? queue->asks_room * 2 : 64;
     struct ask *asks = malloc(room * sizeof *asks);
@@ -89,16 +78,6 @@ static bool grow_asks(struct queue *queue)
     queue->asks = asks;
     queue->asks_first = 0;
     queue->asks_room = room;
-    return true;
-}
-
-bool queue_append_ask(struct queue *queue, const struct ask *ask, const char *command, size_t len)
-{
-    if (queue->asks_len == queue->asks_room && !grow_asks(queue))
-        return false;
-    if (!queue_append(queue, command, len))
-        return false;
-    queue->asks[(queue->asks_first + queue->asks_len++) & (queue->asks_room - 1)] = *ask;
     return true;
 }
 

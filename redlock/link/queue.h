@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "redlock/link/ask.h"
 
@@ -22,11 +23,31 @@ struct queue {
     size_t out_sent, out_len, out_room;
 };
 
+/* Make room for so many bytes; for one more ask.  Return false if memory runs out. */
+bool queue_grow_out(struct queue *queue, size_t len);
+bool queue_grow_asks(struct queue *queue);
+
 /* Append bytes whose answers no ask awaits.  Returns false if memory runs out. */
-bool queue_append(struct queue *queue, const char *bytes, size_t len);
+static inline bool queue_append(struct queue *queue, const char *bytes, size_t len)
+{
+    if (queue->out_room - queue->out_len < len && !queue_grow_out(queue, len))
+        return false;
+    memcpy(queue->out + queue->out_len, bytes, len);
+    queue->out_len += len;
+    return true;
+}
 
 /* Append an ask and its command.  Returns false, and appends neither, if memory runs out. */
-bool queue_append_ask(struct queue *queue, const struct ask *ask, const char *command, size_t len);
+static inline bool queue_append_ask(struct queue *queue, const struct ask *ask, const char *command,
+                                    size_t len)
+{
+    if (queue->asks_len == queue->asks_room && !queue_grow_asks(queue))
+        return false;
+    if (!queue_append(queue, command, len))
+        return false;
+    queue->asks[(queue->asks_first + queue->asks_len++) & (queue->asks_room - 1)] = *ask;
+    return true;
+}
 
 /* All asks are answered: free the ring if it is large. */
 void queue_on_answered(struct queue *queue);

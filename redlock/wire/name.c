@@ -9,6 +9,9 @@
 #include "redlock/redlock.h"
 #include "redlock/wire/keys.h"
 
+/* All keys of our own begin so. */
+static const char own[] = "redlock:";
+
 int name_check(const char *name)
 {
     if (name == NULL)
@@ -18,6 +21,8 @@ int name_check(const char *name)
     if (strnlen(name, REDLOCK_NAME_MAX + 1) > REDLOCK_NAME_MAX)
         return error_set(REDLOCK_E_INVAL, "the resource name is longer than %d bytes",
                          REDLOCK_NAME_MAX);
+    if (strncmp(name, own, sizeof own - 1) != 0)
+        return REDLOCK_OK;
     if (strcmp(name, WIRE_MARKER) == 0)
         return error_set(REDLOCK_E_INVAL, "the resource name is that of the masters' markers");
     if (strcmp(name, WIRE_WITNESS) == 0)

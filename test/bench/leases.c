@@ -5,7 +5,7 @@
  * has grown.  Then the client releases them.  Names do not count, because the caller chooses their
  * length.  The program allocates its own memory before it measures.
  *
- *   leases [--masters LIST] [--leases N] [--limit BYTES] [--ttl MS] [--hold SECONDS]
+ *   leases [--masters LIST] [--leases N] [--limit BYTES] [--ttl MS] [--hold SECONDS] [--note TEXT]
  *
  * With --hold, the leases are held and renewed for so long, and the CPU time is printed.
  *
@@ -49,6 +49,7 @@ static struct {
     unsigned limit_bytes; /* 0: no limit. */
     unsigned ttl_ms;
     unsigned hold_s;
+    const char *note; /* NULL: that of the client. */
 } options = {.leases_len = LEASES_DEFAULT, .ttl_ms = TTL_MS};
 
 static struct ev_loop *loop;
@@ -87,9 +88,13 @@ static unsigned parse_count(const char *text, unsigned max)
 static void parse_options(int argc, char **argv)
 {
     static const struct option longs[] = {
-        {"masters", required_argument, NULL, 'm'}, {"leases", required_argument, NULL, 'n'},
-        {"limit", required_argument, NULL, 'l'},   {"ttl", required_argument, NULL, 't'},
-        {"hold", required_argument, NULL, 'h'},    {NULL, 0, NULL, 0},
+        {"masters", required_argument, NULL, 'm'},
+        {"leases", required_argument, NULL, 'n'},
+        {"limit", required_argument, NULL, 'l'},
+        {"ttl", required_argument, NULL, 't'},
+        {"hold", required_argument, NULL, 'h'},
+        {"note", required_argument, NULL, 'o'},
+        {NULL, 0, NULL, 0},
     };
     int option;
 
@@ -104,6 +109,8 @@ static void parse_options(int argc, char **argv)
             options.ttl_ms = parse_count(optarg, TTL_MS);
         else if (option == 'h')
             options.hold_s = parse_count(optarg, HOLD_MAX_S);
+        else if (option == 'o')
+            options.note = optarg;
         else
             exit(EXIT_USAGE); /* getopt_long() has printed a message. */
     }
@@ -260,6 +267,7 @@ static void open_client(void)
         die("open", status);
     redlock_lock_options_init(&lock_options);
     lock_options.ttl_ms = options.ttl_ms;
+    lock_options.note = options.note;
 }
 
 /* Prints the figures.  Returns the exit status. */

@@ -115,6 +115,10 @@ static const struct bad_lock bad_locks[] = {
      "acquire: permits and reentrant do not go together: an owner that asks again may want the "
      "same permit or another",
      {.size = ALL_OF, .ttl_ms = 1000, .permits = 2, .reentrant = true}},
+    {"name of a waiting token",
+     "redlock:next:x",
+     "acquire: the resource name begins with redlock:next:, as waiting tokens do",
+     {0}},
     {"name of a queue",
      "redlock:queue:x",
      "acquire: the resource name begins with redlock:queue:, as queues do",

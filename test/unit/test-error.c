@@ -90,6 +90,22 @@ TEST(a_message_may_be_made_of_itself)
     CHECK_STR(error_message(), "again <inner>: <inner>");
 }
 
+/* As a call does with the message that another thread left for it. */
+TEST(a_message_is_passed_on)
+{
+    char text[ERROR_MESSAGE_MAX];
+
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    error_set(1, "of before");
+    CHECK_INT(error_pass_on(REDLOCK_CONTENDED, "100%s"), REDLOCK_CONTENDED);
+    CHECK_STR(error_message(), "100%s");
+    CHECK_INT(error_pass_on(-77, text), -77);
+    CHECK_STR(error_message(), text);
+    CHECK_INT(error_pass_on(REDLOCK_OK, ""), REDLOCK_OK);
+    CHECK_STR(error_message(), "");
+}
+
 /* A text of len times the letter x. */
 static const char *xs(size_t len)
 {
@@ -195,6 +211,6 @@ TEST(the_version_is_that_of_the_build)
 
 CHECK_MAIN(RUN(statuses_are_distinct), RUN(a_status_keeps_its_number),
            RUN(unknown_statuses_have_a_text), RUN(messages_are_wrapped_on_the_way_up),
-           RUN(a_message_may_be_made_of_itself), RUN(long_messages_end_in_dots),
-           RUN(every_thread_has_its_own), RUN(names_are_quoted), RUN(a_nul_is_quoted_too),
-           RUN(the_version_is_that_of_the_build))
+           RUN(a_message_may_be_made_of_itself), RUN(a_message_is_passed_on),
+           RUN(long_messages_end_in_dots), RUN(every_thread_has_its_own), RUN(names_are_quoted),
+           RUN(a_nul_is_quoted_too), RUN(the_version_is_that_of_the_build))

@@ -360,6 +360,7 @@ TEST(heartbeats_of_one_client_go_together)
 TEST(a_name_says_which_lease_of_which_client_waits)
 {
     static const uint32_t numbers[][2] = {{0, 1}, {7, 0x1234}, {UINT32_MAX, UINT32_MAX}};
+    static const char *const texts[] = {"0000000000000001", "0000000700001234", "ffffffffffffffff"};
 
     for (unsigned i = 0; i < 3; i++) {
         uint32_t slot = 1, serial = 2;
@@ -368,6 +369,7 @@ TEST(a_name_says_which_lease_of_which_client_waits)
         place_name(&p, CLIENT "and more", numbers[i][0], numbers[i][1]);
         CHECK_UINT(strlen(p.waiter), TOKEN_LEN);
         CHECK(strncmp(p.waiter, CLIENT, PLACE_CLIENT) == 0);
+        CHECK_STR(p.waiter + PLACE_CLIENT, texts[i]);
         CHECK(place_read_name(p.waiter, CLIENT, &slot, &serial));
         CHECK_UINT(slot, numbers[i][0]);
         CHECK_UINT(serial, numbers[i][1]);

@@ -55,11 +55,12 @@ static void check_kinds(const struct measure *measure)
         cli_usage_error(measure->cli, "--fence needs the restart guard, which is off");
 }
 
-/* An option of bench but --mode: a number with its limits, or else a flag. */
+/* An option of bench but --mode: a number with its limits, a flag, or a note. */
 struct row {
     const char *name;
     uint32_t *number, min, max;
     bool *flag;
+    const char **note;
 };
 
 static void take_options(const struct row *rows, size_t len, struct measure *measure, int argc,
@@ -80,6 +81,8 @@ static void take_options(const struct row *rows, size_t len, struct measure *mea
             measure->blocking = parse_mode(measure->cli, optarg);
         else if (row->flag != NULL)
             *row->flag = true;
+        else if (row->note != NULL)
+            *row->note = cli_take_note(measure->cli, optarg);
         else
             *row->number = cli_number(measure->cli, row->name, optarg, row->min, row->max);
     }
@@ -90,17 +93,18 @@ static void parse(struct measure *measure, struct contend *contend, struct cli *
 {
     uint32_t in_flight = 0, threads = 0;
     const struct row rows[] = {
-        {"--contend", &contend->clients, 1, CONTEND_CLIENTS_MAX, NULL},
-        {"--cycles", &measure->cycles, 1, CYCLES_MAX, NULL},
+        {"--contend", &contend->clients, 1, CONTEND_CLIENTS_MAX, NULL, NULL},
+        {"--cycles", &measure->cycles, 1, CYCLES_MAX, NULL, NULL},
         {"--fair", .flag = &measure->opts.fair},
         {"--fence", .flag = &measure->opts.fence},
-        {"--hold-ms", &contend->hold_ms, 0, 10000, NULL},
-        {"--in-flight", &in_flight, 1, IN_FLIGHT_MAX, NULL},
-        {"--permits", &measure->opts.permits, 1, REDLOCK_PERMITS_MAX, NULL},
+        {"--hold-ms", &contend->hold_ms, 0, 10000, NULL, NULL},
+        {"--in-flight", &in_flight, 1, IN_FLIGHT_MAX, NULL, NULL},
+        {"--note", .note = &measure->opts.note},
+        {"--permits", &measure->opts.permits, 1, REDLOCK_PERMITS_MAX, NULL, NULL},
         {"--reentrant", .flag = &measure->opts.reentrant},
-        {"--resources", &measure->resources_len, 1, REDLOCK_NAMES_MAX, NULL},
+        {"--resources", &measure->resources_len, 1, REDLOCK_NAMES_MAX, NULL, NULL},
         {"--shared", .flag = &measure->opts.shared},
-        {"--threads", &threads, 1, THREADS_MAX, NULL},
+        {"--threads", &threads, 1, THREADS_MAX, NULL, NULL},
     };
 
     take_options(rows, sizeof rows / sizeof *rows, measure, argc, argv);
@@ -118,6 +122,7 @@ static void parse(struct measure *measure, struct contend *contend, struct cli *
     if (contend->clients == 0 && contend->hold_ms != CONTEND_HOLD_DEFAULT_MS)
         cli_usage_error(cli, "--hold-ms is for --contend");
     contend->fair = measure->opts.fair;
+    contend->note = measure->opts.note;
     contend->cycles = measure->cycles != 0 ? measure->cycles : CONTEND_CYCLES_DEFAULT;
     if (measure->cycles == 0)
         measure->cycles = CYCLES_DEFAULT;
@@ -141,15 +146,16 @@ static int bench_main(struct cli *cli, int argc, char **argv)
 const struct cli_command cli_bench = {
     .name = "bench",
     .run = bench_main,
-    .usage =
-        "bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n"
-        "              [--fair] [--fence] [--permits K] [--reentrant] [--resources N] [--shared]\n"
-        "       redlock bench --contend N [--fair] [--hold-ms MS] [--cycles N]",
+    .usage = "bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n"
+             "              [--fair] [--fence] [--note TEXT] [--permits K] [--reentrant]\n"
+             "              [--resources N] [--shared]\n"
+             "       redlock bench --contend N [--fair] [--hold-ms MS] [--note TEXT] [--cycles N]",
     .help = "Lock and unlock the names bench/PID/SLOT, and print one line of figures.\n"
             "\n"
             "  --cycles N             lock and unlock N times in all (20000)\n"
             "  --fence                draw a fencing token with each lock\n"
             "  --mode loop|blocking   use the asynchronous calls, or the blocking ones (loop)\n"
+            "  --note TEXT            store TEXT beside each lock; empty: nothing (HOST/PID)\n"
             "  --permits K            take permits of semaphores of K permits each, 1 to 256\n"
             "  --reentrant            take locks that their owner could take again\n"
             "  --resources N          take N names in each lease, 1 to 16\n"

@@ -352,6 +352,7 @@ int contend_run(struct cli *cli, const struct contend *contend)
     run.opts.wait_ms = 60000;
     run.opts.ttl_ms = contend->ttl_ms;
     run.opts.fair = contend->fair;
+    run.opts.note = contend->note;
     if (run.parties == NULL || run.samples_ns == NULL)
         cli_say("out of memory");
     else if (run.loop != NULL)

@@ -14,6 +14,7 @@ enum { CONTEND_CLIENTS_MAX = 256, CONTEND_HOLD_DEFAULT_MS = 5, CONTEND_CYCLES_DE
 struct contend {
     uint32_t clients, cycles, hold_ms, ttl_ms;
     bool fair;
+    const char *note; /* NULL: that of the client. */
 };
 
 /* Measure, print one line of figures, and return an exit code. */

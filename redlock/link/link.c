@@ -469,6 +469,8 @@ static void on_open(void *cookie, const char *error)
     else
         greet(link);
     link_write(link);
+    if (!link->doomed && stream_has_more(&link->stream))
+        read_answers(link);
     end(link);
 }
 

@@ -118,6 +118,7 @@ static void shake(struct filter *filter)
         fail(filter);
     } else if (r > 0) {
         filter->is_open = true;
+        filter->stream->has_more = true; /* The server may have said something with it. */
         filter->events->on_open(filter->cookie, NULL);
     }
 }

@@ -52,7 +52,7 @@ static inline ssize_t stream_read(struct stream *stream, char *buf, size_t room,
                                   : transport_read(stream->transport, buf, room, ret_error);
 }
 
-/* True after a read: read again before the loop sleeps, because on_bytes() may not come. */
+/* True after on_open() or a read: read before the loop sleeps, because on_bytes() may not come. */
 static inline bool stream_has_more(const struct stream *stream)
 {
     return stream->has_more;

@@ -174,6 +174,8 @@ static struct tls_identity ca, good;
 static const char *push = "+pushed\r\n", *pushed = "pushed";
 /* What the server does then.  NULL: nothing. */
 static void (*finish)(struct tls_peer *peer);
+/* What the server says as soon as its handshake is done, and no more.  NULL: nothing. */
+static const char *welcome;
 
 static struct tls_settings settings(void)
 {
@@ -229,16 +231,20 @@ static bool has_said(const struct tls_peer *peer, const char *text)
 /* The server reads what the client sent.  It answers AUTH, and pushes after a PING. */
 static bool serve(struct tls_peer *peer)
 {
-    static bool has_greeted, has_pushed;
+    static bool has_welcomed, has_greeted, has_pushed;
     struct transport *transport = &the_transport;
     size_t before = transport->in_len;
 
     if (transport->out_taken == 0)
-        has_greeted = has_pushed = false;
+        has_welcomed = has_greeted = has_pushed = false;
     tls_peer_take(peer, transport->out + transport->out_taken,
                   transport->out_len - transport->out_taken);
     transport->out_taken = transport->out_len;
-    if (tls_peer_is_up(peer) && !has_greeted && has_said(peer, SECRET)) {
+    if (tls_peer_is_up(peer) && welcome != NULL && !has_welcomed) {
+        tls_peer_say(peer, welcome, strlen(welcome));
+        has_welcomed = true;
+    }
+    if (welcome == NULL && tls_peer_is_up(peer) && !has_greeted && has_said(peer, SECRET)) {
         tls_peer_say(peer, "+OK\r\n", 5);
         has_greeted = true;
     }

@@ -196,6 +196,22 @@ TEST(a_second_handshake_is_refused)
     free_link(link);
 }
 
+/* With TLS 1.2, these bytes come with the end of the handshake, and no others follow. */
+TEST(a_server_may_speak_first)
+{
+    const struct tls_settings chosen = settings();
+    SSL_CTX *server = tls_peer_context(&good, NULL, TLS1_2_VERSION);
+    struct link *link = make_link(&chosen, "10.0.0.1");
+
+    welcome = "-ERR max number of clients reached\r\n";
+    talk(link, server);
+    welcome = NULL;
+    check_down(link);
+    CHECK_STR(link_error(link), "AUTH: ERR max number of clients reached");
+    free_link(link);
+    SSL_CTX_free(server);
+}
+
 TEST(a_server_may_speak_plain)
 {
     static const char *const texts[] = {"-ERR unknown command\r\n", "+OK\r\n", "$-1\r\n",
@@ -246,5 +262,5 @@ TLS_MAIN(RUN(a_stream_that_ends_at_any_byte_breaks_the_link), RUN(so_does_one_of
          RUN(a_stream_that_stops_at_any_byte_times_out),
          RUN(a_false_byte_breaks_the_link_or_means_nothing), RUN(pieces_end_anywhere),
          RUN(all_that_has_arrived_is_read), RUN(a_server_that_says_goodbye_is_gone),
-         RUN(a_second_handshake_is_refused), RUN(a_server_may_speak_plain),
-         RUN(without_a_context_nothing_is_sent))
+         RUN(a_second_handshake_is_refused), RUN(a_server_may_speak_first),
+         RUN(a_server_may_speak_plain), RUN(without_a_context_nothing_is_sent))

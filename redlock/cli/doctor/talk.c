@@ -186,17 +186,6 @@ static void shake_hands(struct talk *talk)
     }
 }
 
-static void begin_tls(struct talk *talk, struct tls_context *context)
-{
-    talk->is_shaking = true;
-    talk->tls = context != NULL ? tls_new(context, talk->uri->host) : NULL;
-    if (talk->tls != NULL)
-        shake_hands(talk);
-    else
-        break_off(talk, context != NULL ? "out of memory" : "TLS is not set up");
-    talk->is_shaking = false;
-}
-
 /* Hand bytes of the server to the parser, whose next reply has its error. */
 static void take_bytes(struct talk *talk, const char *bytes, size_t len)
 {
@@ -214,6 +203,19 @@ static void take_bytes(struct talk *talk, const char *bytes, size_t len)
     if (n < 0)
         break_off(talk, tls_error(talk->tls));
     send_sealed(talk);
+}
+
+static void begin_tls(struct talk *talk, struct tls_context *context)
+{
+    talk->is_shaking = true;
+    talk->tls = context != NULL ? tls_new(context, talk->uri->host) : NULL;
+    if (talk->tls != NULL)
+        shake_hands(talk);
+    else
+        break_off(talk, context != NULL ? "out of memory" : "TLS is not set up");
+    talk->is_shaking = false;
+    if (talk->broken[0] == 0)
+        take_bytes(talk, "", 0); /* The server may have said something with the handshake. */
 }
 
 /* ---- Opening and closing ---- */

@@ -44,9 +44,7 @@ if joins then
 end
 redis.call('zadd', queue, string.format('%.0f', ticket), waiter,
     string.format('%.0f', -now - patience), '-' .. waiter)
-if redis.call('pttl', queue) < patience then
-    redis.call('pexpire', queue, ARGV[5])
-end
+-- @part extend_queue
 
 if ARGV[6] ~= '0' then
     -- @part put_token

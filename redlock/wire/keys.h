@@ -40,6 +40,11 @@
 #define WIRE_QUEUE "redlock:queue:"
 #define WIRE_QUEUE_LEN (sizeof WIRE_QUEUE - 1)
 
+/* A queue that lasts for longer, and for four times as long as the asking waiter is patient, was
+ * made before the clock was set back.  Chosen: longer than waiters are patient, which is 3.4 s by
+ * default. */
+#define WIRE_PATIENCE_MS 60000
+
 /* The key of the tokens that wait in a queue: this prefix and the lock's name.  A hash, by waiter.
  * No lock may have a name with this prefix. */
 #define WIRE_NEXT "redlock:next:"

@@ -64,6 +64,28 @@ class Join(Fair):
         self.queue(a=3, b=5)
         self.assertEqual(self.beat("a"), 3)
 
+    def test_a_queue_from_before_the_clock_was_set_back(self):
+        hour, minute = 3600000, 60000
+        self.lock(token=OTHERS)
+        self.queue(lives_ms=hour, a=1, b=2)
+        self.redis.ask("ZADD", QUEUE, -self.now_ms() - 30000, "-b")
+        self.redis.ask("PEXPIRE", QUEUE, hour)
+        self.beat("c", patience_ms=3000)
+        self.assert_about(-self.score(QUEUE, "-a") - self.now_ms(), minute)
+        self.assert_about(-self.score(QUEUE, "-b") - self.now_ms(), 30000)
+        self.assert_about(-self.score(QUEUE, "-c") - self.now_ms(), 3000)
+        self.assert_lasts(QUEUE, minute)
+
+    def test_a_patient_waiter_is_no_sign_of_a_clock(self):
+        for patience_ms, lives_ms in [(3000, 60000), (PATIENCE_MS, 4 * PATIENCE_MS)]:
+            self.redis.ask("DEL", QUEUE)
+            self.lock(token=OTHERS)
+            self.queue(lives_ms=lives_ms, a=1)
+            self.redis.ask("PEXPIRE", QUEUE, lives_ms)
+            self.beat("c", patience_ms=patience_ms)
+            self.assert_about(-self.score(QUEUE, "-a") - self.now_ms(), lives_ms)
+            self.assert_lasts(QUEUE, lives_ms)
+
     def test_the_second_is_not_granted_a_free_lock(self):
         listener = self.hear_next("a")
         self.queue(a=1)

@@ -95,6 +95,19 @@ static void put_waiting(const struct server *server, struct line *line,
                                      args_ms(command, at.ttl), sent};
 }
 
+/* The clock was set back: nobody is patient until it is where it was. */
+static void end_early(struct line *line, uint64_t now_ms, uint64_t patience_ms)
+{
+    uint64_t latest_ms = now_ms + sim_max(WIRE_PATIENCE_MS, 4 * patience_ms);
+
+    if (line->ends_ms <= latest_ms)
+        return;
+    line->ends_ms = latest_ms;
+    for (unsigned i = 0; i < line->len; i++)
+        if (line->places[i].end_ms > latest_ms)
+            line->places[i].end_ms = latest_ms;
+}
+
 /* EVALSHA or EVAL, script, 1, name, token, ttl, waiter, ticket, patience, sent */
 struct answer queue_acquire(struct server *server, const struct command *command)
 {
@@ -118,6 +131,7 @@ struct answer queue_acquire(struct server *server, const struct command *command
     line_on_change(server, resource);
     if (number == 0)
         return answer_zero;
+    end_early(line, now_ms, args_ms(command, 8));
     put_waiting(server, line, command);
     if ((ticket != 0 || number == 1) && line_first(line)->waiter == waiter &&
         store_key(server, resource) == NULL)

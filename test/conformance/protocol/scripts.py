@@ -335,7 +335,15 @@ if joins then
 end
 redis.call('ZADD', queue, string.format('%.0f', ticket), waiter,
     string.format('%.0f', -(now + patience)), '-' .. waiter)
-if redis.call('PTTL', queue) < tonumber(patience) then redis.call('PEXPIRE', queue, patience) end
+local left, most = redis.call('PTTL', queue), math.max(60000, 4 * patience)
+if left < tonumber(patience) then redis.call('PEXPIRE', queue, patience) end
+if left > most then
+    local last = string.format('%.0f', -(now + most))
+    for _, member in ipairs(redis.call('ZRANGEBYSCORE', queue, '-inf', '(' .. last)) do
+        redis.call('ZADD', queue, last, member)
+    end
+    redis.call('PEXPIRE', queue, most)
+end
 if sent ~= '0' then
     redis.call('HSET', tokens, waiter, ttl .. ' ' .. sent .. ' ' .. token)
     if redis.call('PTTL', tokens) == -1 then

@@ -54,10 +54,8 @@ end
 if ahead.err then
     return ahead
 end
-for i = 1, #dead do
-    if first and first ~= waiter and dead[i] == '-' .. first then
-        return redis.pcall('zrem', queue, dead[i])
-    end
+if first and first ~= waiter and dead[first] then
+    return dead[first]
 end
 if (ticket == 1 or not joins) and waiter == first
     and redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then

@@ -1,6 +1,7 @@
 -- queue: the queue of KEYS[1], without the waiters that are dead, and their tokens.
 --
--- Declares: queue and flag (keys), time, now, dead (entries that were deleted).
+-- Declares: queue and flag (keys), time, now, dead (entries that were deleted; and, by waiter, the
+-- error if one could not be).
 --
 -- The queue is a sorted set with two entries for each waiter:
 --   WAITER     score: its ticket, the number of its place
@@ -13,6 +14,8 @@ local queue, flag = WIRE_QUEUE .. KEYS[1], WIRE_MARK .. KEYS[1]
 -- @part now
 local dead = redis.pcall('zrangebyscore', queue, string.format('%.0f', -now), '(0')
 for i = 1, #dead do
-    redis.pcall('zrem', queue, dead[i], string.sub(dead[i], 2))
-    redis.pcall('hdel', WIRE_NEXT .. KEYS[1], string.sub(dead[i], 2))
+    local name = string.sub(dead[i], 2)
+    local removed = redis.pcall('zrem', queue, dead[i], name)
+    dead[name] = type(removed) == 'table' and removed or nil
+    redis.pcall('hdel', WIRE_NEXT .. KEYS[1], name)
 end

@@ -162,13 +162,16 @@ bool inspect_wait(struct redlock *rl, const struct redlock_lease *lease)
     return is_explained;
 }
 
-void inspect_loss(struct redlock *rl, const struct redlock_lease *lease, char *text, size_t size)
+bool inspect_loss(struct redlock *rl, const struct redlock_lease *lease, char *text, size_t size)
 {
+    bool revoked;
+
     text[0] = '\0';
     if (client_enter(rl) != REDLOCK_OK)
-        return;
-    explain_loss(lease, text, size);
+        return false;
+    revoked = explain_loss(lease, text, size);
     client_leave(rl);
+    return revoked;
 }
 
 void inspect_look_only(struct redlock *rl)

@@ -95,8 +95,9 @@ drift_span inspect_quarantine(struct redlock *rl, uint32_t max_ttl_ms);
  * return true. */
 bool inspect_wait(struct redlock *rl, const struct redlock_lease *lease);
 
-/* Write which masters keep a lease from being renewed, and why.  "": none does. */
-void inspect_loss(struct redlock *rl, const struct redlock_lease *lease, char *text, size_t size);
+/* Write which masters keep a lease from being renewed, and why.  "": none does.  True: an operator
+ * revoked it, and the text says no more than that. */
+bool inspect_loss(struct redlock *rl, const struct redlock_lease *lease, char *text, size_t size);
 
 /* Read markers, but install no epoch and found no set: the client may know only some of the
  * masters. */

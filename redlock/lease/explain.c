@@ -182,10 +182,13 @@ bool explain_wait(const struct redlock_lease *lease)
     return true;
 }
 
-void explain_loss(const struct redlock_lease *lease, char *buf, size_t size)
+bool explain_loss(const struct redlock_lease *lease, char *buf, size_t size)
 {
-    if (is_revoked(lease))
+    bool revoked = is_revoked(lease);
+
+    if (revoked)
         (void)snprintf(buf, size, "%s", lease->leases->revoked.text);
     else
         list_troubles(lease->leases, (struct answers){lease->silent, lease->gone}, buf, size);
+    return revoked;
 }

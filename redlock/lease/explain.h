@@ -21,7 +21,8 @@ bool explain_wait(const struct redlock_lease *lease);
  */
 void explain_revoked(const struct redlock_lease *lease, unsigned master, const char *text);
 
-/* What was wrong with masters when the lease was last renewed, or could not be.  "": nothing. */
-void explain_loss(const struct redlock_lease *lease, char *buf, size_t size);
+/* What was wrong with masters when the lease was last renewed, or could not be.  "": nothing. True:
+ * it was revoked, and the text is that of explain_revoked(). */
+bool explain_loss(const struct redlock_lease *lease, char *buf, size_t size);
 
 #endif /* REDLOCK_EXPLAIN_H */

@@ -398,7 +398,8 @@ bool set_on_look(struct set *set, unsigned master, const struct answer_set *answ
     if (set->obeys_none)
         return true;
     if (answer->config != NULL && !config_parse(answer->config, answer->config_len, &config)) {
-        (void)snprintf(text, size, "restart guard: answered with garbage");
+        (void)snprintf(text, size, "restart guard: answered with garbage: the field config of %s",
+                       WIRE_MARKER);
         return false;
     }
     (void)snprintf(name, sizeof name, "%.*s", (int)answer->name_len,

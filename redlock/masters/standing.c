@@ -340,11 +340,13 @@ static bool take_look(struct standing *standing, unsigned master, const struct r
     struct answer_set set;
     struct seats_change change;
     char text[SET_SHORT_MAX];
-    const char *why = reply->type == REPLY_ERROR ? reply->text : "answered with garbage";
+    const char *why = NULL;
     bool is_good;
 
     if (answer_look(reply, ret_look, &set))
         why = queries_on_look(&standing->queries, master, &set);
+    else
+        why = reply->type == REPLY_ERROR ? reply->text : answer_look_fault(reply);
     if (why != NULL) {
         (void)snprintf(text, sizeof text, "restart guard: %s", why);
         link_relink(link, text);

@@ -175,6 +175,46 @@ bool answer_look(const struct reply *reply, struct guard_look *ret_look, struct 
     return true;
 }
 
+#define GARBAGE "answered with garbage"
+#define FIELD(name) GARBAGE ": the field " name " of " WIRE_MARKER
+
+const char *answer_look_fault(const struct reply *reply)
+{
+    bool is_ready = reply->type == REPLY_TEXT && strncmp(reply->text, "ready ", 6) == 0;
+    struct guard_look look;
+    struct answer_set set = {.set = 0};
+    uint64_t number, version = 0;
+    const char *p, *end;
+
+    if (reply->type != REPLY_TEXT || strlen(reply->text) != reply->text_len ||
+        (!is_ready && strncmp(reply->text, "warming ", 8) != 0))
+        return GARBAGE;
+    p = is_ready ? parse_state(reply->text + 6, &look, &set, &version)
+                 : parse_hex(reply->text + 8, &number);
+    if (p == NULL && is_ready) /* look.lua writes the field ver behind the epoch. */
+        return parse_hex(reply->text + 6, &number) ? FIELD("ver or epoch") : FIELD("epoch");
+    if (p == NULL)
+        return FIELD("nonce");
+    p = parse_count(p, WIRE_TTL_MAX_MS, &number);
+    if (p == NULL)
+        return FIELD("max");
+    p = is_ready ? parse_count(p, QUORUM_FENCE_MAX, &number) : parse_count(p, 1, &number);
+    if (p == NULL)
+        return is_ready ? FIELD("floor") : FIELD("fresh");
+    p = is_ready ? p : parse_count(p, UINT64_MAX, &number);
+    if (p == NULL)
+        return FIELD("since");
+    p = parse_count(parse_count(p, UINT64_MAX, &number), QUORUM_FENCE_MAX, &number);
+    if (p == NULL)
+        return FIELD("high");
+    end = strchr(reply->text, '\n');
+    if (!parse_set(p, end != NULL ? end : reply->text + reply->text_len, &set))
+        return FIELD("set, ver, config or name");
+    if (end != NULL && (!is_ready || !parse_ballot(reply, end, &look.told, &set)))
+        return FIELD("ballot or accepted");
+    return is_ready && set.version != version ? FIELD("ver or epoch") : FIELD("config");
+}
+
 bool answer_witness(const struct reply *reply, int64_t *ret_age_ms)
 {
     if (reply->type != REPLY_INTEGER || reply->integer < -1)

@@ -434,7 +434,39 @@ TEST(states_are_read)
     CHECK(!answer_state(N ".1\0", WIRE_NUMBER + 3, &state));
 }
 
+#define FAULT(field) "answered with garbage: the field " field " of redlock:master"
+
+TEST(the_first_bad_field_is_named)
+{
+    static const struct {
+        const char *reply, *fault;
+    } rows[] = {
+        {"ready " N ". 6 6 7 8 -", FAULT("ver or epoch")},
+        {"ready x.1 60000 6 7 8 -", FAULT("epoch")},
+        {"ready " N ".0 -1 6 7 8 -", FAULT("max")},
+        {"ready " N ".0 86400001 6 7 8 -", FAULT("max")},
+        {"ready " N ".0 60000 x 7 8 -", FAULT("floor")},
+        {"ready " N ".0 60000 6 x 8 -", FAULT("high")},
+        {"ready " N ".1 60000 6 7 8 " N " 0 a", FAULT("set, ver, config or name")},
+        {"ready " N ".2 60000 6 7 8 " N " 1 a", FAULT("ver or epoch")},
+        {"ready " N ".1 60000 6 7 8 " N " 1 a ~", FAULT("config")},
+        {"ready " N ".1 60000 6 7 8 " N " 1 a\nx", FAULT("ballot or accepted")},
+        {"warming x 60000 1 5 7 8 -", FAULT("nonce")},
+        {"warming " N " 60000 2 5 7 8 -", FAULT("fresh")},
+        {"warming " N " 60000 1 x 7 8 -", FAULT("since")},
+        {"other", "answered with garbage"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct reply reply = reply_of(REPLY_TEXT, rows[i].reply, strlen(rows[i].reply), 0);
+
+        check_row = rows[i].reply;
+        CHECK_STR(answer_look_fault(&reply), rows[i].fault);
+    }
+}
+
 CHECK_MAIN(RUN(claims_are_read), RUN(other_texts_are_refused), RUN(texts_have_a_limit),
            RUN(a_nul_ends_no_text), RUN(only_texts_are_claims_and_only_integers_are_done),
            RUN(ages_are_integers), RUN(any_bytes), RUN(looks_are_read), RUN(ballots_are_read),
-           RUN(other_looks_are_refused), RUN(looks_have_a_limit), RUN(states_are_read))
+           RUN(other_looks_are_refused), RUN(the_first_bad_field_is_named), RUN(looks_have_a_limit),
+           RUN(states_are_read))

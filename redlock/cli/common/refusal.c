@@ -20,7 +20,7 @@ static bool is_refusal(const char *error)
     }
     return strncmp(error, "is a member of the set of ", 26) == 0 || /* Of other masters. */
            strncmp(error, "its set is closed", 17) == 0 ||
-           strcmp(error, "restart guard: answered with garbage") == 0 ||
+           strncmp(error, "restart guard: answered with garbage", 36) == 0 ||
            strncmp(error, "is no member of the set", 23) == 0 ||
            strncmp(error, "was removed from the set", 24) == 0;
 }

@@ -38,10 +38,13 @@ static void say_lost(const struct run *run, const char *why, uint32_t left_ms)
 {
     char name[CLI_NAMES_SHOWN_MAX], masters[LOSS_MAX], text[LOSS_MAX + CLI_NAMES_SHOWN_MAX + 100];
 
-    inspect_loss(run->session.rl, run->lease, masters, sizeof masters);
-    (void)snprintf(text, sizeof text, "lost the lock %s: %s, %u ms left%s%s",
-                   cli_show_name(run->name, name), why, left_ms, masters[0] != 0 ? ": " : "",
-                   masters);
+    if (inspect_loss(run->session.rl, run->lease, masters, sizeof masters))
+        (void)snprintf(text, sizeof text, "lost the lock %s: %s", cli_show_name(run->name, name),
+                       masters);
+    else
+        (void)snprintf(text, sizeof text, "lost the lock %s: %s, %u ms left%s%s",
+                       cli_show_name(run->name, name), why, left_ms, masters[0] != 0 ? ": " : "",
+                       masters);
     cli_say_why("", text);
 }
 

@@ -209,7 +209,7 @@ static void on_answer(void *cookie, unsigned m, uint32_t query, const struct rep
     else if (reply->type == REPLY_ERROR)
         fail(master, reply->text);
     else if (!master->answered)
-        fail(master, "answered with garbage");
+        fail(master, answer_look_fault(reply));
 }
 
 static void ask(struct survey *survey, unsigned m)

@@ -198,6 +198,13 @@ void moves_on_probe(void)
         held_at[r] = world.now;
 }
 
+void moves_on_held(const struct lease_rec *rec)
+{
+    for (unsigned r = 0; r < SIM_RESOURCES_MAX; r++)
+        if (rec->set & 1u << r)
+            held_at[r] = world.now;
+}
+
 /* Since when the waiter could have all its resources. */
 static sim_time waits_since(const struct lease_rec *rec)
 {
@@ -221,9 +228,8 @@ void moves_on_turn(const struct ev_loop *process)
 
         if (rec == NULL)
             continue;
-        for (unsigned r = 0; r < SIM_RESOURCES_MAX && rec->deadline != 0; r++)
-            if (rec->set & 1u << r)
-                held_at[r] = world.now;
+        if (rec->deadline != 0)
+            moves_on_held(rec);
         if (rec->state != REC_LOCKING || rec->deadline != 0 || world.plan.permits)
             continue;
         tally.checks++;

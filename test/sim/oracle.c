@@ -407,6 +407,7 @@ static void on_belief(struct lease_rec *rec, uint64_t deadline)
     if (rec->deadline == 0) {
         tally.grants++;
         line_on_held(rec);
+        moves_on_held(rec); /* It may be released within this turn. */
         if (!rec->is_stale)
             check_fence(rec);
         if (rec->is_shared && rec->state == REC_LOCKING)

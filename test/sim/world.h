@@ -199,6 +199,7 @@ bool moves_remembers(const struct server *server);
 /* Clients try to get locks; the turn of one is over. */
 void moves_on_probe(void);
 void moves_on_turn(const struct ev_loop *process);
+void moves_on_held(const struct lease_rec *rec);
 
 void operators_begin(void);
 /* Some begin although the faults are over; one of them is not done. */

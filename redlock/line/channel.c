@@ -61,6 +61,26 @@ void channel_subscribe(const struct channel *channel, unsigned master, bool on)
     subscribe(channel->all, master, on, channel->mark, channel->mark_len);
 }
 
+char channel_group(const struct channel *channel)
+{
+    return channel->mark[channel->mark_len + WIRE_GROUP_LEN - 1];
+}
+
+static void subscribe_group(const struct channel *channel, unsigned master, bool on)
+{
+    subscribe(channel->all, master, on, channel->mark, channel->mark_len + WIRE_GROUP_LEN);
+}
+
+void channel_set_grouped(struct channel *channel, bool is_grouped)
+{
+    if (channel->is_grouped == is_grouped)
+        return;
+    channel->is_grouped = is_grouped;
+    channel->hears_group = 0;
+    for (unsigned m = 0; m < channel->all->masters->peers.len; m++)
+        subscribe_group(channel, m, is_grouped);
+}
+
 static void subscribe_own(struct channels *all, unsigned master)
 {
     if (all->own[0] != '\0')
@@ -88,8 +108,11 @@ void channel_subscribe_all(struct channels *channels, unsigned master)
     subscribe_own(channels, master);
     for (uint32_t i = 0; i < channels->room; i++)
         for (const struct channel *channel = channels->table[i]; channel != NULL;
-             channel = channel->next)
+             channel = channel->next) {
+            if (channel->is_grouped) /* First: the client queries when the other is confirmed. */
+                subscribe_group(channel, master, true);
             channel_subscribe(channel, master, true);
+        }
 }
 
 void channel_subscribe_refused(const struct channel *channel)
@@ -97,6 +120,8 @@ void channel_subscribe_refused(const struct channel *channel)
     struct channels *all = channel->all;
 
     for (unsigned m = 0; m < all->masters->peers.len; m++) {
+        if (channel->is_grouped && all->refused & mask_of(m) & (quorum_mask)~channel->hears_group)
+            subscribe_group(channel, m, true);
         if (all->refused & mask_of(m) & (quorum_mask)~channel->wait.hears)
             channel_subscribe(channel, m, true);
         if (all->refused & mask_of(m) & (quorum_mask)~all->hears_own)
@@ -125,6 +150,7 @@ void channel_on_left(struct channels *channels, quorum_mask left)
         for (struct channel *channel = channels->table[i]; channel != NULL;
              channel = channel->next) {
             wait_on_left(&channel->wait, left);
+            channel->hears_group &= (quorum_mask)~left;
             channel_ring_soon(channel);
         }
 }
@@ -228,7 +254,7 @@ static struct channel *make(struct channels *all, const char *name, size_t name_
         grow(all);
     if (all->room == 0 || alarm_reserve(&all->alarms, all->len + 1) != 0)
         return NULL;
-    channel = calloc(1, sizeof *channel + WIRE_MARK_LEN + name_len);
+    channel = calloc(1, sizeof *channel + WIRE_MARK_LEN + name_len + WIRE_GROUP_LEN);
     if (channel == NULL)
         return NULL;
     channel->all = all;
@@ -240,6 +266,9 @@ static struct channel *make(struct channels *all, const char *name, size_t name_
     channel->mark_len = WIRE_MARK_LEN + name_len;
     memcpy(channel->mark, WIRE_MARK, WIRE_MARK_LEN);
     memcpy(channel->mark + WIRE_MARK_LEN, name, name_len);
+    /* The hash has a key of the client.  So clients are in groups by chance. */
+    channel->mark[channel->mark_len + 1] = shared ? 'r' : "0123456789abcdef"[channel->slot >> 28];
+    channel->next_group = channel_group(channel);
     wait_init(&channel->wait, &all->masters->peers.members, shared);
     put(channel);
     all->len++;
@@ -279,6 +308,7 @@ void channel_end(struct channel *channel)
     /* Readers and writers of one name share the subscription. */
     bool is_needed = channel_find(all, name, name_len, !channel->shared) != NULL;
 
+    channel_set_grouped(channel, false);
     for (unsigned m = 0; m < all->masters->peers.len && !is_needed; m++)
         channel_subscribe(channel, m, false);
     take_out(channel);

@@ -5,6 +5,10 @@
  * leases that wait for its name, but only lines.c and turns.c add, remove and step them.  The
  * readers of a name have a channel of their own.
  *
+ * A crowd is more clients than WIRE_CROWD that listen to a name.  Each belongs to a group by
+ * chance, and a release notifies some groups only.  So a client must listen to its group only while
+ * it waits.  Otherwise a release might notify nobody who waits.  See lines.c.
+ *
  * Masters tell whose turn it is in their queues on a channel that the client has for all its
  * waiters. The client subscribes to it when the first fair lease waits, once on each listening
  * link.
@@ -61,10 +65,16 @@ struct channel {
     bool shared;                 /* The channel is for readers. */
     bool relies;                 /* Leases in the client's queue sleep until they are woken. */
     bool stirred;                /* The client's queue has changed since relies was last applied. */
+    bool is_grouped;             /* The client listens to its group of a crowd, too. */
+    quorum_mask hears_group;     /* Masters that confirmed the subscription to the group. */
+    bool is_for_all;             /* The latest release told all: there is no crowd. */
+    char next_group;             /* The digit of the group that the release of this client's latest
+                                  * holder notifies.  At first that of the client's own group. */
     drift_time over_at;          /* When the channel ends, if no lease waits for it. */
     unsigned slots;              /* The slots of a semaphore.  0: the lock is no semaphore. */
     size_t mark_len;
-    char mark[]; /* WIRE_MARK and the name. */
+    char mark[]; /* WIRE_MARK and the name.  With the next WIRE_GROUP_LEN bytes it is the channel of
+                  * the client's group. */
 };
 
 /* Find the channel of a name, or of the name that a lease waits for.  NULL: there is none. */
@@ -89,6 +99,12 @@ void channel_stop(struct channels *channels);
 
 /* Within an event: write to all masters what is due. */
 void channel_write(struct channels *channels);
+
+/* The digit of the client's group among those that wait for the name; r: it waits to read. */
+char channel_group(const struct channel *channel);
+
+/* Listen to the client's group at all masters, or do not. */
+void channel_set_grouped(struct channel *channel, bool is_grouped);
 
 /* Subscribe at one master, or unsubscribe. */
 void channel_subscribe(const struct channel *channel, unsigned master, bool on);

@@ -14,6 +14,7 @@
 #include "redlock/lease/lease.h"
 #include "redlock/line/turns.h"
 #include "redlock/wire/reply.h"
+#include "redlock/wire/vote.h"
 
 /* ---- The client's queue ---- */
 
@@ -66,6 +67,7 @@ static void join(struct lines *lines, struct redlock_lease *lease)
     lease->waits = true;
     channel->stirred = true;
     channel->over_at = DRIFT_NEVER;
+    channel_set_grouped(channel, true);
     if (channel->first == lease) {
         wait_on_try(&channel->wait, lease->q.sent);
         on_lost(channel, lease);
@@ -76,6 +78,7 @@ static void join(struct lines *lines, struct redlock_lease *lease)
 /* A lease has won.  Waiters are notified even if it did not wait: others may wait by now. */
 static void on_won(struct channel *channel, const struct redlock_lease *lease)
 {
+    channel->next_group = lease_token(lease)[2];
     wait_on_won(&channel->wait, lease->q.may_hold & lease->q.live & (quorum_mask)~lease->q.owing,
                 channel->first != NULL);
     channel_ring_soon(channel);
@@ -98,6 +101,8 @@ static void leave(struct lines *lines, struct redlock_lease *lease)
     lease->waits = false;
     if (lease->q.state == QUORUM_HELD && !queued)
         on_won(channel, lease);
+    if (channel->first == NULL && !channel->is_for_all)
+        channel_set_grouped(channel, false);
     if (was_first)
         wait_on_turn(&channel->wait, channel->first != NULL);
     if (channel->first == NULL && channel->fair == NULL && channel->over_at == DRIFT_NEVER)
@@ -243,11 +248,18 @@ static uint32_t hold_off_ms(const struct channel *channel)
     return span < WIRE_MARK_MS * DRIFT_MS ? drift_to_ms(span) : WIRE_MARK_MS;
 }
 
-static void look(struct channel *channel, quorum_mask masters, bool tells)
+/* tells: a lease of this client has just got the lock, and the masters announce it. */
+static void query(const struct channel *channel, quorum_mask to, bool tells, bool in_full)
 {
     struct masters *all = channel->all->masters;
     char *scratch = all->peers.scratch;
-    const struct ask ask = {.slot = channel->slot, .serial = channel->serial, .what = WHAT_WAIT};
+    const struct ask ask = {
+        .slot = channel->slot,
+        .serial = channel->serial,
+        .number = tells,
+        .what = WHAT_WAIT,
+        .flags = in_full ? ASK_IN_FULL : 0,
+    };
     struct wire_wait args = {.mark = channel->mark,
                              .mark_len = channel->mark_len,
                              .slots = channel->slots,
@@ -255,12 +267,21 @@ static void look(struct channel *channel, quorum_mask masters, bool tells)
                              .is_taken = tells};
     size_t len;
 
+    if (!channel->is_for_all) {
+        args.groups[0] = channel_group(channel);
+        args.groups[1] = channel->next_group;
+    }
+    len = wire_wait(scratch, in_full, &args);
+    for (unsigned m = 0; m < all->peers.len; m++)
+        if (to & mask_of(m))
+            masters_send(all, m, &ask, scratch, len);
+}
+
+static void look(const struct channel *channel, quorum_mask masters, bool tells)
+{
     if (masters == 0)
         return;
-    len = wire_wait(scratch, &args);
-    for (unsigned m = 0; m < all->peers.len; m++)
-        if (masters & mask_of(m))
-            masters_send(all, m, &ask, scratch, len);
+    query(channel, masters, tells, false);
     channel_subscribe_refused(channel);
 }
 
@@ -336,6 +357,8 @@ bool lines_on_alarm(struct lines *lines, const struct alarm *alarm)
 static void hears(struct channel *channel, unsigned master, bool on)
 {
     wait_on_hears(&channel->wait, master, on);
+    if (!on)
+        channel->hears_group = mask_without(channel->hears_group, master);
     if (on)
         turns_on_hears(channel, master);
     channel_ring_soon(channel);
@@ -400,6 +423,28 @@ static void on_message(struct channel *channel, unsigned master, const char *tex
     run(channel);
 }
 
+/* A message to the client's group.  If no lease waits, the client must not be counted there any
+ * more: a master notifies no other groups if enough clients hear it.  In a crowd a client leaves
+ * its group together with its last waiter.  Without a crowd it stays, which saves two commands each
+ * time. */
+static void on_group(const struct lines *lines, unsigned master, const char *name, size_t name_len,
+                     const struct reply *reply, bool confirms)
+{
+    bool shared = name[name_len + WIRE_GROUP_LEN - 1] == 'r';
+    struct channel *channel = channel_find(&lines->channels, name, name_len, shared);
+
+    if (channel == NULL)
+        return;
+    if (confirms) {
+        channel->hears_group |= channel->is_grouped ? mask_of(master) : 0;
+        return;
+    }
+    channel->is_for_all = false;
+    if (channel->first == NULL)
+        channel_set_grouped(channel, false);
+    on_message(channel, master, reply->text);
+}
+
 static void on_push(void *cookie, unsigned master, const struct reply *reply)
 {
     struct lines *lines = cookie;
@@ -426,14 +471,23 @@ static void on_push(void *cookie, unsigned master, const struct reply *reply)
     }
     if (name_len <= WIRE_MARK_LEN || memcmp(name, WIRE_MARK, WIRE_MARK_LEN) != 0)
         return;
+    name += WIRE_MARK_LEN;
+    name_len -= WIRE_MARK_LEN;
+    if (name_len > WIRE_GROUP_LEN && name[name_len - WIRE_GROUP_LEN] == '\0') {
+        if (!ends)
+            on_group(lines, master, name, name_len - WIRE_GROUP_LEN, reply, confirms);
+        return;
+    }
     for (unsigned shared = 0; shared <= 1 && !ends; shared++) {
-        struct channel *channel = channel_find(&lines->channels, name + WIRE_MARK_LEN,
-                                               name_len - WIRE_MARK_LEN, shared != 0);
+        struct channel *channel = channel_find(&lines->channels, name, name_len, shared != 0);
 
-        if (channel != NULL && confirms)
+        if (channel != NULL && confirms) {
             hears(channel, master, true);
-        else if (channel != NULL)
+        } else if (channel != NULL) {
+            /* Of a crowd, a release tells groups alone. */
+            channel->is_for_all |= strncmp(reply->text, "free ", 5) == 0;
             on_message(channel, master, reply->text);
+        }
     }
 }
 
@@ -445,6 +499,11 @@ void lines_on_look(struct lines *lines, unsigned master, const struct ask *ask,
 
     if (channel == NULL)
         return;
+    if (vote_lacks_script(reply) && !(ask->flags & ASK_IN_FULL) &&
+        channel->all->masters->peers.up & mask_of(master)) {
+        query(channel, mask_of(master), ask->number != 0, true);
+        return;
+    }
     wait_on_look(&channel->wait, master, pttl_ms, env_now(lines->channels.env));
     run(channel);
 }

@@ -5,6 +5,8 @@
 -- ARGV[1]  ttl of the flag in ms
 -- ARGV[2]  for how many ms a writer holds new readers off; or "": a reader asks
 -- ARGV[3]  "held": a waiter asks; "taken": the holder asks, which has waited before
+-- ARGV[4]  missing if the client knows of no crowd; else the digits of its group, and of the one
+--          that its release notifies
 -- Reply    PTTL of the key: ms that are left, -1: no end, -2: no key.  For a reader: -2 if it
 --          may come in, else for how many ms not.
 --

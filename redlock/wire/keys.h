@@ -26,6 +26,17 @@
 #define WIRE_MARK "redlock:wait:"
 #define WIRE_MARK_LEN (sizeof WIRE_MARK - 1)
 
+/* If more clients than this listen, they are a crowd.  Then announcements are for some of its 16
+ * groups alone, so many that at least this many clients are told (redlock/lua/parts/notify_groups).
+ * Chosen: of 17 clients that take turns, groups made hand-overs slower, and of 64 faster; the lots
+ * let two of four try at once.  Versions may differ in these two numbers, but not in the channels.
+ */
+#define WIRE_CROWD 32
+#define WIRE_CROWD_TOLD 4
+
+/* The channel of a group has this length beyond that of the lock: NUL and a digit. */
+#define WIRE_GROUP_LEN 2
+
 /* The ttl of a wait flag.  A flag that is left behind costs the next release a message.  Chosen:
  * long enough to be renewed rarely; not measured. */
 #define WIRE_MARK_MS 60000

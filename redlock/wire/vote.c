@@ -40,11 +40,16 @@ static bool has_code(const struct reply *reply, const char *code)
            (reply->text[code_len] == ' ' || reply->text[code_len] == '\0');
 }
 
+bool vote_lacks_script(const struct reply *reply)
+{
+    return reply->type == REPLY_ERROR && has_code(reply, "NOSCRIPT");
+}
+
 static struct vote count_error(const struct reply *reply)
 {
     struct vote vote = {.vote = QUORUM_VOTE_NONE};
 
-    if (has_code(reply, "NOSCRIPT"))
+    if (vote_lacks_script(reply))
         vote.noscript = true;
     else if (has_code(reply, "WRONGTYPE"))
         vote.vote = QUORUM_VOTE_NO;

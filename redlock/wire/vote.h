@@ -53,6 +53,9 @@ struct vote vote_number(const struct reply *reply);
 /* The text that revoked the lock, in the reply to EXTEND.  NULL: it is another reply. */
 const char *vote_revoked(const struct reply *reply);
 
+/* Whether the master lacks the script of an EVALSHA. */
+bool vote_lacks_script(const struct reply *reply);
+
 /* What is wrong with the master that sent this reply.  "": nothing. */
 const char *vote_error(const struct vote *vote, const struct reply *reply);
 

@@ -209,9 +209,11 @@ size_t wire_permit(char *buf, bool in_full, const struct wire_args *args)
     return (size_t)(p - buf);
 }
 
-size_t wire_wait(char *buf, const struct wire_wait *wait)
+size_t wire_wait(char *buf, bool in_full, const struct wire_wait *wait)
 {
-    char *p = put_script(buf, 8, wait->slots > 0 ? SCRIPT_WAIT_PERMIT : SCRIPT_WAIT, true);
+    bool may_be_crowd = wait->groups[0] != '\0';
+    char *p = put_script(buf, may_be_crowd ? 9 : 8,
+                         wait->slots > 0 ? SCRIPT_WAIT_PERMIT : SCRIPT_WAIT, in_full);
 
     assert(wait->mark_len > WIRE_MARK_LEN && wait->mark_len <= WIRE_MARK_LEN + WIRE_KEY_MAX);
     p = PUT_CONSTANT(p, "$1\r\n2\r\n");
@@ -223,6 +225,8 @@ size_t wire_wait(char *buf, const struct wire_wait *wait)
     else
         p = wait->off_ms != WIRE_READER ? put_number(p, wait->off_ms) : put_bulk(p, "", 0);
     p = wait->is_taken ? put_bulk(p, "taken", 5) : put_bulk(p, "held", 4);
+    if (may_be_crowd)
+        p = put_bulk(p, wait->groups, strlen(wait->groups));
     assert((size_t)(p - buf) <= WIRE_MAX);
     return (size_t)(p - buf);
 }

@@ -144,11 +144,14 @@ struct wire_wait {
     uint32_t off_ms;
     /* The client that asks has just taken the lock, so the script notifies all waiters. */
     bool is_taken;
+    /* The digits of the client's group, and of the one that its release notifies.  "": the client
+     * knows of no crowd, so all waiters are notified. */
+    char groups[3];
 };
 #define WIRE_READER UINT32_MAX
 
-/* Write EVAL of SCRIPT_WAIT or SCRIPT_WAIT_PERMIT. */
-size_t wire_wait(char *buf, const struct wire_wait *wait);
+/* Write SCRIPT_WAIT or SCRIPT_WAIT_PERMIT. */
+size_t wire_wait(char *buf, bool in_full, const struct wire_wait *wait);
 
 /* Write SUBSCRIBE or UNSUBSCRIBE of a channel. */
 size_t wire_subscribe(char *buf, bool on, const char *channel, size_t channel_len);

@@ -1,8 +1,9 @@
 /*
- * test-live-crowd.c - crowds of fair waiters on real masters.  A hand-over wakes one of them, and
- * costs as many commands and bytes as with few.
+ * test-live-crowd.c - crowds of waiters on real masters.  In a queue a hand-over wakes one of them,
+ * and costs as many commands and bytes as with few.  Without a queue it wakes a few.
  *
- * Heartbeats come once an hour, so that counts do not depend on how fast the machine is.
+ * Heartbeats and queries come once an hour, so that counts do not depend on how fast the machine
+ * is.
  */
 #include "test/lib/check.h"
 
@@ -14,6 +15,7 @@
 #include "live/cluster.h"
 #include "live/party.h"
 #include "live/pilot.h"
+#include "redlock/client/client.h"
 #include "redlock/redlock.h"
 
 #define MASTERS 3
@@ -28,6 +30,11 @@
 
 /* One message of a release has 120 bytes, and 200 have 24 000. */
 #define BYTES_MAX 1500
+
+/* Of a crowd without a queue, this many hand the lock over.  If each told all, each master would
+ * send more than 28 000 bytes for each: two messages of 70 to 200 clients. */
+#define TURNS 60
+#define BYTES_OF_GROUPS_MAX 8000
 
 /* The heap of one client for each of OF_ONE_MAX waiters, with the name and without a note. */
 #define HEAP_MAX 700
@@ -278,6 +285,119 @@ TEST(heartbeats_of_one_client_share_their_proofs)
     party_close_all(parties, waiters + 1);
 }
 
-CHECK_MAIN(RUN(a_hand_over_wakes_one_of_two_hundred_clients),
+/* ---- Without a queue ---- */
+
+/* How many listen in groups of one master. */
+static long long grouped(struct server *server)
+{
+    return server_int(server, "EVAL %s 0 redlock:wait:" NAME,
+                      "local sum = 0 "
+                      "for i = 0, 15 do "
+                      "local group = ARGV[1] .. '\\0' .. string.format('%x', i) "
+                      "sum = sum + redis.call('pubsub', 'numsub', group)[2] "
+                      "end "
+                      "return sum");
+}
+
+static bool are_grouped(void *arg)
+{
+    const unsigned *waiters = arg;
+    unsigned m = 0;
+
+    while (m < MASTERS && grouped(&three.server[m]) == (long long)*waiters)
+        m++;
+    return m == MASTERS;
+}
+
+/* The channel of a client that waits, or has waited shortly before. */
+static const struct channel *channel_of(const struct party *party)
+{
+    return channel_find(&party->rl->lines.channels, NAME, strlen(NAME), false);
+}
+
+/* All masters have answered its queries, so the wait flags are set. */
+static bool have_queried(void *arg)
+{
+    const unsigned *clients = arg;
+
+    for (unsigned i = 1; i < *clients; i++) {
+        const struct channel *channel = channel_of(&parties[i]);
+
+        if (channel == NULL || channel->wait.hears != 7 || channel->wait.looking != 0 ||
+            channel->wait.to_look != 0)
+            return false;
+    }
+    return true;
+}
+
+/* The holder has told that it has the lock. */
+static bool has_told(void *arg)
+{
+    const struct channel *channel = channel_of(arg);
+
+    return channel == NULL || (channel->wait.to_tell == 0 && channel->wait.looking == 0);
+}
+
+static struct party *new_holder(void)
+{
+    for (unsigned i = 0; i < CLIENTS; i++)
+        if (parties[i].status == REDLOCK_OK && parties[i].lease != NULL)
+            return &parties[i];
+    return NULL;
+}
+
+static bool has_holder(void *arg)
+{
+    (void)arg;
+    return new_holder() != NULL;
+}
+
+/* Nobody queries for an hour.  So if a release told only clients that do not wait, a lease would
+ * have to run out before the next holder. */
+static void take_turns(unsigned turns)
+{
+    for (unsigned i = 0; i < turns; i++) {
+        struct party *holder;
+
+        CHECK(party_until(has_holder, NULL));
+        holder = new_holder();
+        CHECK(party_until(has_told, holder));
+        CHECK_INT(redlock_unlock_async(holder->lease, NULL, NULL), REDLOCK_OK);
+        holder->lease = NULL;
+    }
+}
+
+TEST(a_release_wakes_a_few_of_two_hundred_clients)
+{
+    unsigned clients = CLIENTS, left = CLIENTS - 1;
+    struct redlock_lock_options opts = options();
+    uint64_t bytes;
+
+    allow_descriptors();
+    cluster_ready(&three, MASTERS);
+    cluster_found_list(cluster_masters(&three));
+    for (unsigned i = 0; i < CLIENTS; i++)
+        party_open(&parties[i], cluster_masters(&three), PILOT_REPLY_TIMEOUT_MS);
+    CHECK(party_until(are_up, &clients));
+    opts.fair = false;
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        CHECK_INT(party_lock(&parties[i], NAME, &opts), REDLOCK_OK);
+        CHECK(i > 0 || party_until(party_is_told, &parties[i]));
+    }
+    CHECK(party_until(have_queried, &clients));
+    CHECK(party_until(are_grouped, &left));
+    bytes = bytes_sent();
+    take_turns(TURNS);
+    bytes = bytes_sent() - bytes;
+    CHECK_UINT(bytes / MASTERS / TURNS / BYTES_OF_GROUPS_MAX, 0);
+    left -= TURNS;
+    CHECK(party_until(has_holder, NULL));
+    CHECK(party_until(are_grouped, &left));
+    take_turns(left + 1);
+    party_close_all(parties, CLIENTS);
+}
+
+CHECK_MAIN(RUN(a_release_wakes_a_few_of_two_hundred_clients),
+           RUN(a_hand_over_wakes_one_of_two_hundred_clients),
            RUN(many_waiters_of_one_client_make_no_storm), RUN(a_waiter_takes_less_than_700_bytes),
            RUN(heartbeats_of_one_client_share_their_proofs))

@@ -118,3 +118,6 @@ class Calls(Case):
         self.lock()
         self.check("a new flag", "4: pttl, publish, set, type", "wait", [LOCK, FLAG], *args)
         self.check("a flag", "3: pttl, set, type", "wait", [LOCK, FLAG], *args)
+        self.redis.ask("DEL", FLAG)
+        self.check("perhaps a crowd", "5: pttl, publish, pubsub numsub, set, type", "wait",
+                   [LOCK, FLAG], *args, "35")

@@ -25,13 +25,17 @@ const char *commands_key(unsigned k)
 
 static size_t draw_query(char *buf, const char *mark, unsigned slots, uint32_t off_ms)
 {
-    const struct wire_wait wait = {.mark = mark,
-                                   .mark_len = strlen(mark),
-                                   .slots = slots,
-                                   .off_ms = off_ms,
-                                   .is_taken = dice_chance(300)};
+    struct wire_wait wait = {.mark = mark,
+                             .mark_len = strlen(mark),
+                             .slots = slots,
+                             .off_ms = off_ms,
+                             .is_taken = dice_chance(300)};
 
-    return wire_wait(buf, &wait);
+    if (dice_chance(500)) {
+        wait.groups[0] = flags_digit((unsigned)dice_below(17));
+        wait.groups[1] = flags_digit((unsigned)dice_below(16));
+    }
+    return wire_wait(buf, dice_chance(300), &wait);
 }
 
 /* The semaphore has as many permits as there are keys. */

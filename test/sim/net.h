@@ -35,6 +35,9 @@ struct queue {
     sim_time blocked_until; /* Nothing arrives before; SIM_NEVER: nothing ever arrives. */
 };
 
+/* The group of readers; the others have the numbers of their digits. */
+#define GROUP_READERS 16
+
 struct conn {
     uint64_t number;
     struct server *server;
@@ -52,7 +55,8 @@ struct conn {
     char *inbox;              /* An incomplete command. */
     size_t inbox_len, inbox_room;
     unsigned hears; /* The wait flags whose channels it subscribes to, as a mask. */
-    char own[25];   /* The digits of the client's own channel, if it subscribes to it; else "". */
+    unsigned groups[SIM_RESOURCES_MAX]; /* For each wait flag: its groups, as a mask. */
+    char own[25]; /* The digits of the client's own channel, if it subscribes to it; else "". */
     struct queue to_server, to_client;
     struct conn *next; /* The next connection of the same server. */
 };

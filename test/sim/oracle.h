@@ -105,6 +105,9 @@ void waits_on_reader(unsigned resource, sim_time round_sent);
 /* How many connections listen at a server; publish to all of them. */
 unsigned waits_count(const struct server *server, unsigned mark);
 void waits_publish(struct server *server, unsigned mark, const char *text);
+/* Publish to a group of a crowd; returns how many hear it. */
+unsigned waits_publish_group(struct server *server, unsigned mark, unsigned group,
+                             const char *text);
 /* Publish to the client of this waiter alone. */
 void waits_publish_own(struct server *server, const char *waiter, const char *text);
 

@@ -22,12 +22,12 @@ struct answer permits_acquire(struct server *server, const struct command *comma
     return store_put(server, slot, args_token(command, 4), args_ms(command, 5));
 }
 
-/* EVAL, script, 2, semaphore, flag, ttl, slots, what to announce */
+/* EVAL, script, 2, semaphore, flag, ttl, slots, what to announce [, groups] */
 struct answer permits_query(struct server *server, const struct command *command)
 {
     uint64_t left_ms = UINT64_MAX;
 
-    if (command->argc != 8 || !args_is(command, 2, "2") || !args_is(command, 3, SEMAPHORE) ||
+    if (!flags_is_query(command) || !args_is(command, 2, "2") || !args_is(command, 3, SEMAPHORE) ||
         args_number(command, 6) > SIM_RESOURCES_MAX)
         world_fail("wire", "a query with other arguments");
     for (unsigned slot = 0; slot < args_number(command, 6); slot++) {

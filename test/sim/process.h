@@ -49,13 +49,14 @@ struct ev_loop {
     sim_time handed_at; /* When the token arrives. */
     bool handed_stale;
     struct sleep {
-        unsigned heard;        /* How many rounds may begin early. */
-        uint32_t rounds;       /* The sum of the waiters' rounds; it changes when one begins. */
-        sim_time since;        /* No round has begun since; SIM_NEVER: there is no waiter. */
-        drift_span longest;    /* The longest time between two queries without announcements. */
-        sim_time waits_since;  /* There is a waiter since; SIM_NEVER: there is none. */
-        sim_time queued_since; /* Likewise, a waiter in the masters' queue. */
-    } sleeps[SIM_LINES];       /* By sets of resources; see line_of() in waits.c. */
+        unsigned heard;         /* How many rounds may begin early. */
+        uint32_t rounds;        /* The sum of the waiters' rounds; it changes when one begins. */
+        sim_time since;         /* No round has begun since; SIM_NEVER: there is no waiter. */
+        drift_span longest;     /* The longest time between two queries without announcements. */
+        sim_time waits_since;   /* There is a waiter since; SIM_NEVER: there is none. */
+        sim_time queued_since;  /* Likewise, a waiter in the masters' queue. */
+        sim_time grouped_since; /* Likewise, any other waiter. */
+    } sleeps[SIM_LINES];        /* By sets of resources; see line_of() in waits.c. */
     struct troubles {
         quorum_mask near;       /* Masters whose links are up. */
         quorum_mask unready;    /* Masters that may not vote yet, by what the client was told. */

@@ -229,7 +229,7 @@ struct answer queue_release(struct server *server, const struct command *command
         return answer_one;
     }
     if (first == NULL && refusal == NULL)
-        store_drop_key(server, resource);
+        store_drop_key(server, resource, args_token(command, at.token));
     server->keys[resource].exists = false;
     line->was_left = false;
     if (first != NULL && first->waiter != args_token(command, 5))

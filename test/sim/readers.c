@@ -136,7 +136,8 @@ static struct answer release(struct server *server, unsigned resource, struct ke
         return answer_one;
     }
     key->exists = false;
-    flags_announce_free(server, resource, flags_off_ms(server, resource) > store_wall_ms(server));
+    flags_announce_free(server, resource, flags_off_ms(server, resource) > store_wall_ms(server),
+                        gone.token);
     return answer_one;
 }
 

@@ -59,7 +59,8 @@ static size_t write_bulk(char *buf, struct text text)
 {
     size_t len = (size_t)sprintf(buf, "$%zu\r\n", text.len);
 
-    memcpy(buf + len, text.p, text.len);
+    for (size_t i = 0; i < text.len; i++)
+        buf[len + i] = text.p[i] != SIM_NUL ? text.p[i] : '\0';
     memcpy(buf + len + text.len, "\r\n", 2);
     return len + text.len + 2;
 }

@@ -107,10 +107,10 @@ static struct answer do_set(struct server *server, const struct command *command
     return store_put(server, resource, token, ttl_ms);
 }
 
-void store_drop_key(struct server *server, unsigned resource)
+void store_drop_key(struct server *server, unsigned resource, int token)
 {
     server->keys[resource].exists = false;
-    flags_announce_free(server, flags_of(resource), false);
+    flags_announce_free(server, flags_of(resource), false, token);
 }
 
 struct answer store_release(struct server *server, unsigned resource, struct key *key, int token)
@@ -122,7 +122,7 @@ struct answer store_release(struct server *server, unsigned resource, struct key
     refusal = store_mood(server, true, false);
     if (refusal != NULL)
         return *refusal;
-    store_drop_key(server, resource);
+    store_drop_key(server, resource, token);
     return answer_one;
 }
 

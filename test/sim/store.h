@@ -15,6 +15,9 @@ struct answer {
     const char *text; /* For an array: its last two texts, with a space between. */
 };
 
+/* In the text of an answer this stands for a NUL, which the names of groups have. */
+#define SIM_NUL '\1'
+
 /* Answers that many commands share. */
 extern const struct answer answer_ok, answer_nil, answer_one, answer_zero, answer_wrong_type;
 
@@ -69,7 +72,7 @@ sim_time store_key_end(const struct server *server, const struct key *key);
 /* Store a token; the answer is OK. */
 struct answer store_put(struct server *server, unsigned resource, int token, uint64_t ttl_ms);
 /* Delete a key, and announce that it is free. */
-void store_drop_key(struct server *server, unsigned resource);
+void store_drop_key(struct server *server, unsigned resource, int token);
 struct answer store_release(struct server *server, unsigned resource, struct key *key, int token);
 struct answer store_extend(struct server *server, struct key *key, int token, uint64_t ttl_ms);
 /* The error with which the server refuses to write, or NULL.  grows: the command needs memory. */
@@ -126,6 +129,11 @@ bool flags_are_set(const struct server *server, unsigned mark);
 uint64_t flags_left_ms(const struct server *server, const struct key *key);
 /* Until when readers are held off, on the server's clock; 0 or 1: they are not. */
 uint64_t flags_off_ms(const struct server *server, unsigned resource);
-void flags_announce_free(struct server *server, unsigned mark, bool keeps_mark);
+/* True if a query has as many arguments as it should. */
+bool flags_is_query(const struct command *command);
+/* token: the one that the release names. */
+void flags_announce_free(struct server *server, unsigned mark, bool keeps_mark, int token);
+/* The digit of a group, or r. */
+char flags_digit(unsigned group);
 
 #endif /* SIM_STORE_H */

@@ -3,8 +3,8 @@
  *
  *  waits   A waiter in good health does not sleep much longer than the time between two queries
  *          while the lock is free, even if messages were lost.
- *  hears   A waiter listens to all masters.  After links were cut, it does so again within the
- *          time that new links take.
+ *  hears   A waiter listens to all masters, and to its group of a crowd there.  After links were
+ *          cut, it does so again within the time that new links take.
  *  wakes   If wait flags were set and no message was lost or late, a waiter wakes up soon.
  *  starves A writer in good health waits, while there are readers all the time.  After it has
  *          queried the masters, no new reader gets the lock before it.
@@ -119,6 +119,21 @@ void waits_publish(struct server *server, unsigned mark, const char *text)
     for (struct conn *conn = server->conns; conn != NULL; conn = conn->next)
         if (is_told(conn, mark))
             publish_to(conn, WIRE_MARK, flags_name(mark), text);
+}
+
+unsigned waits_publish_group(struct server *server, unsigned mark, unsigned group, const char *text)
+{
+    char name[8];
+    unsigned told = 0;
+
+    (void)snprintf(name, sizeof name, "%s%c%c", flags_name(mark), SIM_NUL, flags_digit(group));
+    for (struct conn *conn = server->conns; conn != NULL; conn = conn->next) {
+        if (!is_open(conn) || !(conn->groups[mark] & 1u << group))
+            continue;
+        told++;
+        publish_to(conn, WIRE_MARK, name, text);
+    }
+    return told;
 }
 
 void waits_publish_own(struct server *server, const char *waiter, const char *text)
@@ -307,8 +322,9 @@ bool waits_hears_own(const struct ev_loop *process)
 
 /* As far as the client can know, this master's messages reach it.  A listening client only
  * reads.  If a connection turns silent, then nothing but the client's kernel can find out.
- * is_fair: the client's own channel counts, too. */
-static bool listens_to(const struct ev_loop *process, unsigned master, unsigned mark, bool is_fair)
+ * is_fair: the client's own channel counts, too; groups: one of these does.  0: none need. */
+static bool listens_to(const struct ev_loop *process, unsigned master, unsigned mark, bool is_fair,
+                       unsigned groups)
 {
     const struct conn *conn = listening_conn(process, master);
 
@@ -316,7 +332,8 @@ static bool listens_to(const struct ev_loop *process, unsigned master, unsigned 
         return false;
     if (conn->mute)
         return world.now <= conn->mute_until + waits_slack();
-    return (conn->hears & 1u << mark) != 0 && (!is_fair || conn->own[0] != '\0');
+    return (conn->hears & 1u << mark) != 0 && (!is_fair || conn->own[0] != '\0') &&
+           (groups == 0 || (conn->groups[mark] & groups) != 0);
 }
 
 /* Note since when the waiters of a group sleep, and for how long they may.  A waiter for other
@@ -327,11 +344,13 @@ static void note_sleep(struct ev_loop *process, unsigned line)
     const struct sleep before = *sleep;
     unsigned set = line % SIM_SETS;
     bool is_waiting = false, is_awake = false, is_in_line = false, is_queued = false;
+    bool is_grouped = false;
 
     *sleep = (struct sleep){.since = before.since,
                             .heard = before.heard,
                             .waits_since = before.waits_since,
-                            .queued_since = before.queued_since};
+                            .queued_since = before.queued_since,
+                            .grouped_since = before.grouped_since};
     for (unsigned place = 0; place < world.plan.leases; place++) {
         const struct lease_rec *rec = process->recs[place];
         const struct quorum *q = rec != NULL ? &rec->lease->q : NULL;
@@ -347,7 +366,12 @@ static void note_sleep(struct ev_loop *process, unsigned line)
         is_waiting = is_waiting || rec->set == set;
         is_in_line = is_in_line || (rec->set == set && rec->lease->waits);
         is_queued = is_queued || (rec->set == set && rec->lease->waits && rec->is_fair);
+        is_grouped = is_grouped || (rec->set == set && rec->lease->waits && !rec->is_fair);
     }
+    if (!is_grouped)
+        sleep->grouped_since = SIM_NEVER;
+    else if (sleep->grouped_since == SIM_NEVER)
+        sleep->grouped_since = world.now;
     if (!is_queued)
         sleep->queued_since = SIM_NEVER;
     else if (sleep->queued_since == SIM_NEVER)
@@ -406,6 +430,8 @@ static void check_hears(const struct ev_loop *process, unsigned resource, unsign
     const struct plan *plan = &world.plan;
     sim_time since = process->sleeps[line].waits_since;
     sim_time queued_since = process->sleeps[line].queued_since;
+    sim_time grouped_since = process->sleeps[line].grouped_since;
+    unsigned groups = line >= SIM_SETS ? 1u << GROUP_READERS : (1u << GROUP_READERS) - 1;
     sim_time bound = NET_RETRY_LAST + 2 * plan->connect_timeout_ms * DRIFT_MS +
                      2 * process->sleeps[line].longest + waits_slack();
 
@@ -417,7 +443,9 @@ static void check_hears(const struct ev_loop *process, unsigned resource, unsign
     tally.checks++;
     for (unsigned m = 0; m < world.plan.servers; m++)
         if (!listens_to(process, m, flags_of(resource),
-                        queued_since != SIM_NEVER && world.now >= queued_since + bound))
+                        queued_since != SIM_NEVER && world.now >= queued_since + bound,
+                        grouped_since != SIM_NEVER && world.now >= grouped_since + bound ? groups
+                                                                                         : 0))
             world_fail("hears",
                        "client %u has waited for resource %u for %.3f ms, and does not "
                        "listen to master %u",

@@ -271,7 +271,7 @@ TEST(permits_are_formatted)
     check_permit(true);
     check_permit(false);
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_wait(buf, &wait), 8, argv, NULL);
+    check_same(buf, wire_wait(buf, true, &wait), 8, argv, NULL);
     for (size_t i = 0; i < ROWS_LEN; i++) {
         check_script(&rows[i], SCRIPT_RELEASE_PERMIT, false);
         check_script(&rows[i], SCRIPT_RELEASE_PERMIT, true);
@@ -338,26 +338,36 @@ TEST(fair_ones_are_formatted)
 
 TEST(looks_of_who_waits_are_formatted)
 {
-    const char *argv[] = {
-        "EVAL", script_all[SCRIPT_WAIT].text, "2", "jobs/7", WIRE_MARK "jobs/7", "60000", "1700",
-        "held"};
+    const char *argv[] = {"EVAL",
+                          script_all[SCRIPT_WAIT].text,
+                          "2",
+                          "jobs/7",
+                          WIRE_MARK "jobs/7",
+                          "60000",
+                          "1700",
+                          "held",
+                          "3f"};
     struct wire_wait wait = {.mark = argv[4], .mark_len = WIRE_MARK_LEN + 6, .off_ms = 1700};
     char buf[WIRE_MAX + 1];
 
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_wait(buf, &wait), 8, argv, NULL);
+    check_same(buf, wire_wait(buf, true, &wait), 8, argv, NULL);
     argv[6] = "0";
     argv[7] = "taken";
     wait.off_ms = 0;
     wait.is_taken = true;
+    memcpy(wait.groups, argv[8], 3);
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_wait(buf, &wait), 8, argv, NULL);
+    check_same(buf, wire_wait(buf, true, &wait), 9, argv, NULL);
+    argv[0] = "EVALSHA";
+    argv[1] = script_all[SCRIPT_WAIT].sha1;
     argv[6] = "";
     argv[7] = "held";
     wait.off_ms = WIRE_READER;
     wait.is_taken = false;
+    wait.groups[0] = '\0';
     memset(buf, '#', sizeof buf);
-    check_same(buf, wire_wait(buf, &wait), 8, argv, NULL);
+    check_same(buf, wire_wait(buf, false, &wait), 8, argv, NULL);
 }
 
 TEST(proofs_are_formatted)

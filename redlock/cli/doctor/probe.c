@@ -17,6 +17,10 @@
 
 /* ---- Rows ---- */
 
+/* For an ACL these two bytes are as good as the NUL and the digit of a group. */
+#define GROUP ".r"
+_Static_assert(sizeof GROUP == WIRE_GROUP_LEN + 1, "as many bytes");
+
 /* The key for each word of a row: before, the name, after. */
 static const struct place {
     enum rights_about about;
@@ -24,11 +28,13 @@ static const struct place {
 } places[] = {
     {RIGHTS_ABOUT_NAME, RIGHTS_NAME, "", ""},
     {RIGHTS_ABOUT_MARK, RIGHTS_MARK, WIRE_MARK, ""},
+    {RIGHTS_ABOUT_MARK, RIGHTS_GROUP, WIRE_MARK, GROUP},
     {RIGHTS_ABOUT_QUEUE, RIGHTS_QUEUE, WIRE_QUEUE, ""},
     {RIGHTS_ABOUT_TOKENS, RIGHTS_TOKENS, WIRE_NEXT, ""},
     {RIGHTS_ABOUT_PERMIT, RIGHTS_PERMIT, WIRE_PERMIT, ""},
     {RIGHTS_ABOUT_PERMIT, RIGHTS_SLOT, WIRE_PERMIT, ":0"},
     {RIGHTS_ABOUT_PERMIT, RIGHTS_PERMIT_MARK, WIRE_MARK WIRE_PERMIT, ""},
+    {RIGHTS_ABOUT_PERMIT, RIGHTS_PERMIT_GROUP, WIRE_MARK WIRE_PERMIT, GROUP},
 };
 
 static const struct place *find_place(const char *word)

@@ -84,12 +84,18 @@ const struct right rights_all[] = {
     {"+pubsub|numsub", RIGHTS_PLAIN, {"PUBSUB", "NUMSUB", RIGHTS_MARK}, {NULL}},
     {"+unsubscribe", RIGHTS_PLAIN, {"UNSUBSCRIBE", RIGHTS_MARK}, {NULL}},
     {"+subscribe", RIGHTS_PLAIN, {"SUBSCRIBE", RIGHTS_MARK}, {NULL}},
+    {"+subscribe", RIGHTS_PLAIN, {"SUBSCRIBE", RIGHTS_GROUP}, {NULL}},
     {"+subscribe", RIGHTS_PERMITS, {"SUBSCRIBE", RIGHTS_PERMIT_MARK}, {NULL}},
+    {"+subscribe", RIGHTS_PERMITS, {"SUBSCRIBE", RIGHTS_PERMIT_GROUP}, {NULL}},
     {"+subscribe", RIGHTS_FAIR, {"SUBSCRIBE", RIGHTS_CLIENT}, {NULL}},
 };
 const size_t rights_len = sizeof rights_all / sizeof rights_all[0];
 
 /* ---- Keys and channels ---- */
+
+/* The channel of a group of a crowd ends in two more bytes. */
+#define GROUPS "??"
+_Static_assert(sizeof GROUPS == WIRE_GROUP_LEN + 1, "as many bytes");
 
 static const struct {
     enum rights_about about;
@@ -106,7 +112,9 @@ static const struct {
     {RIGHTS_ABOUT_PERMIT, RIGHTS_PERMITS, "~" WIRE_PERMIT, ":*"},
     {RIGHTS_ABOUT_PERMIT, RIGHTS_PERMITS, "~" WIRE_MARK WIRE_PERMIT, ""},
     {RIGHTS_ABOUT_MARK, RIGHTS_PLAIN, "&" WIRE_MARK, ""},
+    {RIGHTS_ABOUT_MARK, RIGHTS_PLAIN, "&" WIRE_MARK, GROUPS},
     {RIGHTS_ABOUT_PERMIT, RIGHTS_PERMITS, "&" WIRE_MARK WIRE_PERMIT, ""},
+    {RIGHTS_ABOUT_PERMIT, RIGHTS_PERMITS, "&" WIRE_MARK WIRE_PERMIT, GROUPS},
     {RIGHTS_ABOUT_CLIENT, RIGHTS_FAIR, "&" WIRE_CLIENT "*", NULL},
 };
 

@@ -30,11 +30,13 @@ enum {
 #define RIGHTS_NAME "<name>"               /* The name of a lock. */
 #define RIGHTS_OWN "<own>"                 /* A random name, which no lock has. */
 #define RIGHTS_MARK "<mark>"               /* The wait flag of the lock, and its channel. */
+#define RIGHTS_GROUP "<group>"             /* The channel of a group of its waiters. */
 #define RIGHTS_QUEUE "<queue>"             /* The queue of the lock. */
 #define RIGHTS_TOKENS "<tokens>"           /* The tokens that wait in the queue. */
 #define RIGHTS_PERMIT "<permit>"           /* A semaphore of this name, as masters know it. */
 #define RIGHTS_SLOT "<slot>"               /* The key of the semaphore's first permit. */
 #define RIGHTS_PERMIT_MARK "<slot-mark>"   /* The semaphore's wait flag, and its channel. */
+#define RIGHTS_PERMIT_GROUP "<slot-group>" /* The channel of a group of its waiters. */
 #define RIGHTS_CLIENT WIRE_CLIENT "doctor" /* A channel, which no client has. */
 
 /* The keys or channels that a row is about, for messages if they are forbidden. */
@@ -62,7 +64,7 @@ extern const struct right rights_all[];
 extern const size_t rights_len;
 
 /* The keys and channels of locks, as rules. */
-enum { RIGHTS_PLACES_LEN = 12, RIGHTS_RULE_MAX = REDLOCK_NAME_MAX + 64 };
+enum { RIGHTS_PLACES_LEN = 14, RIGHTS_RULE_MAX = REDLOCK_NAME_MAX + 64 };
 
 /* Write the rule of a place, "~redlock:wait:a*" for the names "a*".  False: locks of these
  * kinds do not need it, or another rule for these names includes it. */

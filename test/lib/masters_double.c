@@ -1,0 +1,118 @@
+/*
+ * masters_double.c - masters that are up, have their data and count, in place of redlock/masters
+ * and of the listening links.  The test defines masters_send(), listener_init() and listener_say().
+ */
+#include "redlock/line/listener.h"
+#include "redlock/masters/masters.h"
+
+void listener_start(struct listener *listener)
+{
+    (void)listener;
+}
+
+void listener_stop(struct listener *listener)
+{
+    (void)listener;
+}
+
+void listener_on_left(struct listener *listener, quorum_mask left)
+{
+    (void)listener, (void)left;
+}
+
+void listener_flush(struct listener *listener)
+{
+    (void)listener;
+}
+
+void listener_write(struct listener *listener)
+{
+    (void)listener;
+}
+
+void masters_write(struct masters *all)
+{
+    (void)all;
+}
+
+void masters_want_proof(struct masters *all, enum quorum_command command, quorum_mask to)
+{
+    (void)all, (void)command, (void)to;
+}
+
+bool masters_hold(struct masters *all, unsigned m, const struct ask *ask, const struct vote *vote)
+{
+    (void)all, (void)m, (void)ask, (void)vote;
+    return false;
+}
+
+bool masters_count(struct masters *all, unsigned m, enum quorum_command command, drift_time at)
+{
+    (void)all, (void)m, (void)command, (void)at;
+    return true;
+}
+
+void masters_raised(struct masters *all, unsigned m, uint64_t number)
+{
+    (void)all, (void)m, (void)number;
+}
+
+void masters_look_again(struct masters *all, unsigned m)
+{
+    (void)all, (void)m;
+}
+
+const char *masters_state(const struct masters *all, unsigned m)
+{
+    (void)all, (void)m;
+    return "1.0";
+}
+
+enum outlook masters_outlook(const struct masters *all, drift_time at, drift_span *ret_left)
+{
+    (void)all, (void)at, (void)ret_left;
+    return OUTLOOK_WELL;
+}
+
+enum outlook masters_outlook_of(const struct masters *all, quorum_mask failed, drift_time at)
+{
+    (void)all, (void)failed, (void)at;
+    return OUTLOOK_WELL;
+}
+
+void masters_note(struct masters *all, unsigned m, const char *error)
+{
+    (void)all, (void)m, (void)error;
+}
+
+void masters_relink(struct masters *all, unsigned m, const char *reason)
+{
+    (void)all, (void)m, (void)reason;
+}
+
+const char *masters_name(const struct masters *all, unsigned m)
+{
+    (void)all, (void)m;
+    return "made-up";
+}
+
+const char *masters_error(const struct masters *all, unsigned m)
+{
+    (void)all, (void)m;
+    return "";
+}
+
+bool masters_is_linked(const struct masters *all, unsigned m)
+{
+    return (all->peers.up & mask_of(m)) != 0;
+}
+
+bool masters_link_is_up(const struct masters *all, unsigned m)
+{
+    return (all->peers.up & mask_of(m)) != 0;
+}
+
+bool masters_concern(const struct masters *all, unsigned m)
+{
+    return m < all->peers.len;
+}

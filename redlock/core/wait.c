@@ -16,6 +16,9 @@
  *     lease in the queue starts without that delay (wait_on_turn).  So does a lease after news
  *     of a winner.  A key is such news, except that of a permit (on_key): if masters disagree
  *     on which permit is free, all waiters lose, and see the keys of each other's lost rounds.
+ *     Keys that queries find are such news if a majority cannot be without them (is_held): a
+ *     waiter may lose because votes do not count, and one dead key is no winner.  A lease of
+ *     several names keeps its losses when it waits for another of them (wait_on_moved).
  *  6. A random delay is drawn once for each announced release.  It then stands until it has
  *     passed, or until the lock is taken (plan_try).
  *  7. The announcer's word speaks for all masters that are heard.  For a semaphore this is a
@@ -276,6 +279,11 @@ void wait_on_over(struct wait *w)
     w->to_tell = 0;
 }
 
+void wait_on_moved(struct wait *w, unsigned losses)
+{
+    w->losses = losses;
+}
+
 void wait_on_turn(struct wait *w, bool any)
 {
     w->losses = 0;
@@ -320,6 +328,17 @@ static void draw(struct wait *w, const struct wait_now *now)
         w->try_at = soonest;
 }
 
+/* The masters that are not known to have the key are too few to grant the lock. */
+static bool is_held(const struct wait *w, const struct wait_now *now, quorum_mask usable)
+{
+    quorum_mask others = members_all(w->members);
+
+    for (unsigned m = 0; usable >> m != 0; m++)
+        if ((usable & mask_of(m)) != 0 && w->free_at[m] > now->now)
+            others = mask_without(others, m);
+    return !decide(w, others);
+}
+
 static void plan_try(struct wait *w, const struct wait_now *now, quorum_mask usable)
 {
     drift_time expected = find_free(w, usable);
@@ -329,11 +348,10 @@ static void plan_try(struct wait *w, const struct wait_now *now, quorum_mask usa
             return;
         w->expected = expected;
         w->try_at = DRIFT_NEVER;
-        if (decide(w, usable)) { /* Another client holds the lock: there is no hurry
-                                  * to query. */
+        if (is_held(w, now, usable))
             on_key(w);
+        if (decide(w, usable)) /* Another client holds the lock: there is no hurry to query. */
             w->look_at = DRIFT_NEVER;
-        }
         if (expected != DRIFT_NEVER)
             w->try_at = drift_add(expected, between(WAIT_EXPIRY_MIN, WAIT_EXPIRY_MAX, now->random));
         return;

@@ -151,6 +151,10 @@ quorum_mask wait_speaks_for(const struct wait *w, unsigned master);
 /* The lock that we won is released or lost. */
 void wait_on_over(struct wait *w);
 
+/* The first lease of another queue, which lost so many rounds in a row, is the first of this one
+ * now: of several names another one was taken. */
+void wait_on_moved(struct wait *w, unsigned losses);
+
 /* The first lease has left the queue.  Its losses are forgotten, because it may have asked for
  * something that it cannot have.  If any is set, another lease of ours is in the queue, and is
  * first now. */

@@ -42,7 +42,8 @@ static void on_lost(struct channel *channel, const struct redlock_lease *lease)
     channel_ring_soon(channel);
 }
 
-static void join(struct lines *lines, struct redlock_lease *lease)
+/* losses: rounds that the lease lost in a row while it waited for another name. */
+static void join(struct lines *lines, struct redlock_lease *lease, unsigned losses)
 {
     const struct kind *kind = lease_kind(lease);
     struct channel *channel;
@@ -70,6 +71,7 @@ static void join(struct lines *lines, struct redlock_lease *lease)
     channel_set_grouped(channel, true);
     if (channel->first == lease) {
         wait_on_try(&channel->wait, lease->q.sent);
+        wait_on_moved(&channel->wait, losses);
         on_lost(channel, lease);
     }
     channel_ring_soon(channel);
@@ -151,7 +153,7 @@ static void on_step_outside(struct lines *lines, struct redlock_lease *lease,
     struct channel *channel = NULL;
 
     if (is_to_join(lines, lease)) {
-        join(lines, lease);
+        join(lines, lease, 0);
         return;
     }
     if (has_won(lease, before) || is_over(lease, before))
@@ -181,12 +183,14 @@ static void on_step_in_line(struct lines *lines, struct redlock_lease *lease,
     }
     if (state == before)
         return;
+    channel = channel_find_of(&lines->channels, lease);
     if (state == QUORUM_PAUSING && lease->taken != lease->line) { /* It waits for another name. */
+        unsigned losses = channel->first == lease ? channel->wait.losses : 0;
+
         leave(lines, lease);
-        join(lines, lease);
+        join(lines, lease, losses);
         return;
     }
-    channel = channel_find_of(&lines->channels, lease);
     if (state == QUORUM_PAUSING && channel->first == lease) {
         on_lost(channel, lease);
     } else if (state == QUORUM_PAUSING) {

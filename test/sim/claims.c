@@ -111,6 +111,8 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn 
     if (command_len != len)
         world_fail("wire", "%zu bytes are sent for a command of %zu", len, command_len);
     at = args_parts(&command);
+    if (ask->what == WHAT_WAIT)
+        storms_on_query(process, master, &command);
     if (at.is_other || ask->what == WHAT_LEAVE) /* The command belongs to no round. */
         return;
     world_say("    client %u asks master %u: %s %u, lease %u, token %d", process->number, master,

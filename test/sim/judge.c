@@ -92,6 +92,7 @@ void judge_on_set(struct ev_loop *process, unsigned master, uint32_t serial, uin
     if (rec->round != 0 && !keeps_pace(rec, now))
         world_fail("pace", "client %u begins a round %.3f ms after the one before", process->number,
                    (double)(now - rec->round_at) / 1e6);
+    storms_on_round(rec, now);
     rec->round = round;
     rec->round_sent = process_now(process);
     rec->round_at = clock_at(&process->clock, world.now);

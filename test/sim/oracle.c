@@ -406,6 +406,7 @@ static void on_belief(struct lease_rec *rec, uint64_t deadline)
     check_growth(rec, deadline);
     if (rec->deadline == 0) {
         tally.grants++;
+        storms_on_win(rec);
         line_on_held(rec);
         moves_on_held(rec); /* It may be released within this turn. */
         if (!rec->is_stale)

@@ -83,6 +83,15 @@ void troubles_on_turn(struct ev_loop *process);
 /* Check that the status says why too few masters voted. */
 void troubles_check(const struct op *op, int status);
 
+/* ---- How often a client asks (storms.c) ---- */
+
+void storms_begin(void);
+/* Somebody got what others may wait for. */
+void storms_on_win(const struct lease_rec *rec);
+/* A lease begins a round; a waiter queries a master. */
+void storms_on_round(struct lease_rec *rec, uint64_t now);
+void storms_on_query(struct ev_loop *process, unsigned master, const struct command *command);
+
 /* ---- Waiters (waits.c) ---- */
 
 void waits_begin(void);

@@ -312,6 +312,11 @@ static void draw_crowd(struct plan *plan)
     plan->retry_max_ms = (uint32_t)dice_magnitude(20, 400);
     plan->fair = dice_chance(500) ? 16 : 0;
     plan->shared = dice_chance(250) ? 4 : 0;
+    if (other_dice(UINT64_C(0xd6e8feb86659fd93)) >> 16 & 3)
+        return;
+    plan->permits = true; /* Fewer permits than masters, so that waiters split them. */
+    plan->resources = 2;
+    plan->fair = plan->shared = 0;
 }
 
 /* THEME_CLOCKS: in half of the runs clocks are set back for a moment, while clients hold long

@@ -16,6 +16,13 @@ struct lists;
 struct loop;
 struct transport;
 
+/* How many more commands there were than pauses allow, since what is waited for was got last. */
+struct storm {
+    unsigned len;
+    uint64_t at;   /* Until when pauses are accounted for, on the client's clock. */
+    uint64_t wins; /* How often somebody had got it by then. */
+};
+
 /* The process that a client lives in, and the loop that it runs on. */
 struct ev_loop {
     unsigned number;
@@ -58,17 +65,17 @@ struct ev_loop {
         sim_time grouped_since; /* Likewise, any other waiter. */
     } sleeps[SIM_LINES];        /* By sets of resources; see line_of() in waits.c. */
     struct troubles {
-        quorum_mask near;       /* Masters whose links are up. */
-        quorum_mask unready;    /* Masters that may not vote yet, by what the client was told. */
-        struct members members; /* By which the client counts. */
-    } troubles[2];              /* At the ends of the latest two turns. */
-    quorum_mask came_up;        /* Masters whose links came up in this turn. */
+        quorum_mask near;       /* Masters whose links were up when the turn began, or came up. */
+        quorum_mask unready;    /* Masters that could not vote then, by what the client was told. */
+        struct members members; /* By which the client counted then. */
+    } troubles[2];              /* Of this turn, and of the one before. */
     struct {
         int waiter; /* 0: none. */
         unsigned resource;
         sim_time at;
     } detached;            /* The place of the fair lock that was detached last. */
-    bool has_probed;       /* It got the lock that proves that locks can be had again. */
+    bool has_probed;            /* It got the lock that proves that locks can be had again. */
+    struct storm queries[SIM_SERVERS_MAX][SIM_RESOURCES_MAX]; /* Queries of waiters (storms.c). */
     sim_time heard_at;     /* The last announcement, or answer to a query. */
     sim_time deaf_until;   /* Until then, it may have missed announcements. */
     sim_time told_left;    /* The longest time left that it heard of in this turn. */
@@ -113,6 +120,8 @@ void sim_transport_on_timer(struct transport *transport);
 void sim_transport_on_space(struct transport *transport);
 /* A transport without an owner is that of this link, which is new. */
 void sim_transport_own(const struct ev_loop *process, const struct link *link);
+/* The link got an answer by which its pauses begin anew. */
+void sim_transport_served(const struct ev_loop *process, const struct link *link);
 /* The connection of a link, or NULL if it has none or there is no such link. */
 struct conn *conn_of(const struct ev_loop *process, const struct link *link);
 

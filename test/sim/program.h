@@ -60,6 +60,7 @@ struct lease_rec {
     bool heard_no;           /* A master said no in the latest round. */
     bool heard_hint;         /* A master said that another permit is free. */
     unsigned detours;        /* Rounds that began at once because of such hints. */
+    struct storm storm;      /* Its rounds (storms.c). */
     /* The same for fair locks: */
     bool is_fair;
     unsigned hurries;       /* Rounds that began early without an announcement. */

@@ -220,6 +220,7 @@ uint64_t run_seed(uint64_t seed, bool verbose)
     oracle_reset();
     calls_reset();
     waits_begin();
+    storms_begin();
     moves_begin();
     plan_draw();
     operators_begin();

@@ -14,8 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Half of the first pause of a link, RETRY_FIRST of redlock/link/link.c. */
-#define BACKOFF_MIN (25 * DRIFT_MS)
+/* Half of the first pause of a link, and of the longest, by docs/protocol.md (section 3). */
+#define PAUSE_FIRST (25 * DRIFT_MS)
+#define PAUSE_LAST DRIFT_S
 
 struct transport {
     const struct transport_events *events;
@@ -30,6 +31,7 @@ struct transport {
     bool is_stuffed;    /* The socket takes nothing until the next turn. */
     uint64_t timer;     /* When it rings, on the process' clock. */
     uint64_t closed_at; /* When it was closed, on the process' clock; 0: never. */
+    unsigned failures;  /* How often it was closed since it served. */
 };
 
 struct transport *transport_new(struct loop *loop, const struct transport_events *events,
@@ -60,6 +62,23 @@ void transport_free(struct transport *transport)
     free(transport);
 }
 
+/* So a link that does not serve is tried six times in the first second, then once in a second. */
+static uint64_t shortest_pause(const struct transport *transport)
+{
+    uint64_t pause = PAUSE_FIRST;
+
+    for (unsigned i = 1; i < transport->failures && pause < PAUSE_LAST; i++)
+        pause *= 2;
+    return sim_min(pause, PAUSE_LAST);
+}
+
+void sim_transport_served(const struct ev_loop *process, const struct link *link)
+{
+    for (unsigned i = 0; i < SIM_TRANSPORTS_MAX; i++)
+        if (process->transports[i] != NULL && process->transports[i]->owner == link)
+            process->transports[i]->failures = 0;
+}
+
 /* Masters are at 10.0.0.1, 10.0.0.2, ... */
 const char *transport_open(struct transport *transport, const struct transport_to *to,
                            unsigned turn)
@@ -69,9 +88,9 @@ const char *transport_open(struct transport *transport, const struct transport_t
     (void)turn;
     if (transport->conn != NULL)
         world_fail("contract", "a transport that is opened twice");
-    if (transport->closed_at != 0 && now - transport->closed_at < BACKOFF_MIN)
-        world_fail("backoff", "a link is tried again %llu us after it was closed",
-                   (unsigned long long)(now - transport->closed_at) / SIM_US);
+    if (transport->closed_at != 0 && now - transport->closed_at < shortest_pause(transport))
+        world_fail("storms", "a link is tried again %llu us after its failure number %u",
+                   (unsigned long long)(now - transport->closed_at) / SIM_US, transport->failures);
     transport->conn = net_connect(transport->process, transport,
                                   (unsigned)(to->host[strlen(to->host) - 1] - '1'));
     return NULL;
@@ -86,8 +105,10 @@ const char *transport_doing(const struct transport *transport)
 void transport_close(struct transport *transport, bool reset)
 {
     (void)reset; /* Always the worse case: commands may still arrive, at once or late. */
-    if (transport->conn != NULL)
+    if (transport->conn != NULL) {
         net_close(transport->conn);
+        transport->failures++;
+    }
     transport->closed_at = process_clock(transport->process);
     transport->conn = NULL;
     transport->is_open = transport->is_told = false;

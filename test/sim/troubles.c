@@ -27,7 +27,7 @@ static bool is_ready(const struct ev_loop *process, unsigned m)
 
 static struct troubles look(const struct ev_loop *process)
 {
-    struct troubles now = {.near = process->came_up};
+    struct troubles now = {.near = 0};
 
     for (unsigned m = 0; process->rl != NULL && m < process->rl->masters.peers.len; m++) {
         now.near |= masters_link_is_up(&process->rl->masters, m) ? mask_of(m) : 0;
@@ -42,11 +42,10 @@ void troubles_on_turn(struct ev_loop *process)
 {
     process->troubles[1] = process->troubles[0];
     process->troubles[0] = look(process);
-    process->came_up = 0;
 }
 
 /* The call back comes in the turn of the decision or in the next.  Within a turn a link may fall
- * and a master may become ready; a link may also come up and fall. */
+ * and a master may become ready; a link may also come up and fall (watch.c notes that). */
 static void check_not_ready(const struct ev_loop *process)
 {
     const struct troubles seen[] = {look(process), process->troubles[0], process->troubles[1]};

@@ -65,7 +65,7 @@ static void on_link(void *cookie, unsigned number, const struct link_fall *fall)
     else
         sicken(watch->process);
     if (fall == NULL && !watch->listens)
-        watch->process->came_up |= mask_of(number);
+        watch->process->troubles[0].near |= mask_of(number);
     if (fall != NULL) {
         count_fault(link_error(watch->link));
         world_say("    because: %s", link_error(watch->link));
@@ -116,6 +116,9 @@ static void on_reply(void *cookie, unsigned number, const struct ask *ask,
                      const struct reply *reply)
 {
     struct watch *watch = cookie;
+
+    if (ask != NULL ? (ask->flags & (ASK_LOOK | ASK_LIFE)) == 0 : reply->type != REPLY_ERROR)
+        sim_transport_served(watch->process, watch->link);
     if (!watch->process->is_operator)
         show_reply(watch, number, ask, reply);
     watch->events->on_reply(watch->cookie, number, ask, reply);

@@ -366,6 +366,44 @@ TEST(a_key_of_a_permit_does_not_hurry_who_lost)
     }
 }
 
+/* A majority is free, and its votes do not count.  Each query finds the key of a client that died
+ * on one master. */
+TEST(one_dead_key_does_not_hurry_who_lost)
+{
+    begin_held(3, 60000);
+    for (unsigned i = 0; i < 12; i++) {
+        wait_on_look(&w, 2, 60000, now.now);
+        wait_on_look(&w, 0, -2, now.now);
+        next();
+        wait_on_look(&w, 1, -2, now.now);
+        next();
+        CHECK_UINT(act.try_at, now.now);
+        lose_round();
+        next();
+    }
+    CHECK(act.wake_at >= now.now + WAIT_PATIENCE * PAUSE_MIN);
+}
+
+/* Where a majority has a key, another client has won. */
+TEST(the_keys_of_a_majority_hurry_who_lost)
+{
+    begin_held(3, 60000);
+    lose(12);
+    answer_look(3, 1000);
+    hear_free(0, 3, 1);
+    CHECK_UINT(act.try_at, now.now);
+}
+
+TEST(who_waits_for_another_name_has_lost_as_often)
+{
+    begin_held(5, 5000);
+    wait_on_moved(&w, 12);
+    hear_free(0, 5, 1);
+    lose_round();
+    next();
+    CHECK(act.wake_at >= now.now + WAIT_PATIENCE * PAUSE_MIN);
+}
+
 TEST(news_of_the_winner_of_a_permit_hurries_who_lost)
 {
     begin_held(3, 60000);
@@ -549,7 +587,8 @@ CHECK_MAIN(
     RUN(who_tries_for_itself_goes_on_to_look), RUN(looks_that_come_to_nothing_are_not_relied_on),
     RUN(pauses_of_nothing_do_not_spin), RUN(who_waits_no_more_does_not_look),
     RUN(who_lost_looks_soon_and_less_soon_each_time), RUN(the_losses_of_who_has_left_are_his),
-    RUN(a_key_of_a_permit_does_not_hurry_who_lost),
+    RUN(a_key_of_a_permit_does_not_hurry_who_lost), RUN(one_dead_key_does_not_hurry_who_lost),
+    RUN(the_keys_of_a_majority_hurry_who_lost), RUN(who_waits_for_another_name_has_lost_as_often),
     RUN(news_of_the_winner_of_a_permit_hurries_who_lost), RUN(of_many_few_try_at_once),
     RUN(of_two_both_try_whatever_the_lots), RUN(who_does_not_try_does_so_later_if_nobody_did),
     RUN(no_lot_is_later_than_the_next_look_would_be),

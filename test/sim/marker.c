@@ -340,5 +340,6 @@ struct answer marker_query(struct server *server, const struct command *command)
                   (unsigned long long)after.ver);
         moves_on_version(server);
     }
+    stored_on_version(server);
     return describe(server, command);
 }

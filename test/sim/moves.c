@@ -17,12 +17,11 @@
 #include "redlock/core/config.h"
 
 #define UNAVAILABLE_MAX (2 * DRIFT_S)
-#define VERSIONS_MAX 256 /* Of one run.  Chosen: a change has two. */
 
 static struct version {
     const char *config; /* NULL: no server has stored it. */
     struct lists lists;
-} versions[VERSIONS_MAX];
+} versions[MOVES_VERSIONS_MAX];
 static uint64_t set; /* 0: no server has stored a version. */
 static uint64_t newest;
 static sim_time held_at[SIM_RESOURCES_MAX]; /* When a client held it last. */
@@ -31,6 +30,7 @@ void moves_begin(void)
 {
     memset(versions, 0, sizeof versions);
     set = newest = 0;
+    stored_begin();
 }
 
 static unsigned servers_of(const struct config *config, quorum_mask list)
@@ -48,7 +48,7 @@ static void add(uint64_t version, const char *text)
 {
     struct config config = {.version = version};
 
-    if (version >= VERSIONS_MAX)
+    if (version >= MOVES_VERSIONS_MAX)
         world_fail("simulator", "too many versions of a set");
     if (!config_parse(text, strlen(text), &config))
         world_fail("wire", "a configuration that is none: %s", text);
@@ -80,12 +80,13 @@ void moves_on_version(const struct server *server)
         world_fail("sets", "master %u belongs to the set %llx, and the others to %llx",
                    server->number, (unsigned long long)marker->set, (unsigned long long)set);
     set = marker->set;
-    if (marker->ver >= VERSIONS_MAX || versions[marker->ver].config == NULL)
+    if (marker->ver >= MOVES_VERSIONS_MAX || versions[marker->ver].config == NULL)
         add(marker->ver, marker->config);
     else if (versions[marker->ver].config != marker->config)
         world_fail("versions", "version %llu is %s on master %u, and was %s",
                    (unsigned long long)marker->ver, marker->config, server->number,
                    versions[marker->ver].config);
+    stored_on_version(server);
     moves_on_news();
 }
 
@@ -96,7 +97,7 @@ uint64_t moves_newest(void)
 
 struct lists moves_lists(uint64_t version)
 {
-    if (version >= VERSIONS_MAX || versions[version].config == NULL)
+    if (version >= MOVES_VERSIONS_MAX || versions[version].config == NULL)
         world_fail("versions", "a client obeys version %llu, which no master has stored",
                    (unsigned long long)version);
     return versions[version].lists;
@@ -136,6 +137,7 @@ void moves_on_loss(const struct server *server)
 {
     bool is_member = server->marker.exists && server->marker.name != NULL;
 
+    stored_on_loss(server);
     if (world.plan.operators > 0 && is_member && is_under_way())
         world_outcome(OUTCOME_CHANGE_FORGOT);
 }

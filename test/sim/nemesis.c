@@ -177,6 +177,36 @@ static struct server *any_to_be_replaced(void)
 /* The tag of an event that empties a master, and does not end a fault. */
 #define EMPTY (UINT64_C(1) << 62)
 
+/* The tag of an event by which a master forgets what it has just accepted or stored. */
+#define FORGET (UINT64_C(1) << 61)
+
+void nemesis_on_step(struct server *server)
+{
+    unsigned first = world.plan.processes;
+    sim_time lease = world.plan.ttl_max_ms * DRIFT_MS;
+
+    if (world_theme(world.seed) != THEME_LOSSES || world.phase != PHASE_CHAOS)
+        return;
+    if (dice_chance(300))
+        world_post(world.now + dice_magnitude(world.plan.hop, lease), EVENT_MEND, server, FORGET);
+    if (dice_chance(300))
+        cut(&world.processes[first + dice_below(world.plan.operators)],
+            (unsigned)dice_below(world.plan.servers));
+    if (dice_chance(200))
+        process_pause(&world.processes[first + dice_below(world.plan.operators)],
+                      dice_magnitude(world.plan.hop, 4 * lease));
+}
+
+static void forget(struct server *server)
+{
+    if (!server->alive || !moves_may_forget(server))
+        return;
+    world_note("forget: master", server->number, 0, 0);
+    moves_on_loss(server);
+    if (server_flushall(server))
+        world_fault(FAULT_FLUSHALL);
+}
+
 /* A server soon comes back with the data of other, which keeps its own.  Perhaps it is emptied a
  * little later.  Both happen while the leases on it are not over. */
 static void copy(struct server *other)
@@ -354,6 +384,8 @@ void nemesis_mend(void *what, uint64_t tag)
         world_note("empty: master", server->number, 0, 0);
         (void)server_flushall(server);
     }
+    if (world.phase == PHASE_CHAOS && tag == FORGET)
+        forget(server);
     if (world.phase == PHASE_CHAOS && (tag & PUT_RIGHT) != 0)
         (void)step_by(server, (int64_t)(tag & ~PUT_RIGHT));
     if (server->fault != tag || world.phase != PHASE_CHAOS)

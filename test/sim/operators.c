@@ -30,7 +30,10 @@ static struct operator
     struct survey survey;
     struct operate op;
     sim_time dies_at, steps_at;
-    bool is_wanted; /* It is to begin although the faults are over. */
+    bool is_wanted;          /* It is to begin although the faults are over. */
+    enum change_phase phase; /* At the end of its latest turn. */
+    sim_time checks_at;      /* When it began to look again (M5). */
+    uint64_t ended;          /* The latest joint version that it found to be over. */
 }
 operators[SIM_OPERATORS_MAX];
 
@@ -258,6 +261,8 @@ static void begin(struct ev_loop *process)
     world_note("operator begins: process, version", process->number, newest.version, 0);
     if (dice_chance(500))
         challenge(process);
+    operator->phase = CHANGE_LEARNING;
+    operator->ended = 0;
     operator->dies_at = SIM_NEVER;
     if (world.phase == PHASE_CHAOS && dice_chance(500))
         operator->dies_at = world.now + dice_magnitude(plan->hop, 6 * plan->ttl_max_ms * DRIFT_MS);
@@ -316,13 +321,34 @@ static void on_end(struct ev_loop *process, enum change_status status)
     end(process);
 }
 
+/* The oracle compares what operators know. */
+static void watch(struct ev_loop *process)
+{
+    struct operator* operator= operator_of(process);
+    const struct change *change = &operator->op.change;
+    const struct lists lists = {operate_masters(&operator->op, change->newest.from),
+                                operate_masters(&operator->op, change->newest.to)};
+
+    stored_on_choice(change->newest.version, lists);
+    if (change->phase == CHANGE_CHECKING && operator->phase != CHANGE_CHECKING)
+        operator->checks_at = process_now(process);
+    operator->phase = change->phase;
+    if (!change->settled || operator->ended == change->newest.version)
+        return;
+    operator->ended = change->newest.version;
+    stored_on_end(change->newest.version, lists, operator->checks_at);
+}
+
 void operators_on_turn(struct ev_loop *process)
 {
     struct operator* operator= operator_of(process);
     drift_time wake_at = DRIFT_NEVER;
 
     if (process->rl != NULL) {
-        switch (operate_step(&operator->op, randombytes_random(), &wake_at)) {
+        enum operate_state result = operate_step(&operator->op, randombytes_random(), &wake_at);
+
+        watch(process);
+        switch (result) {
         case OPERATE_GOES_ON:
             operator->steps_at = clock_when(&process->clock, wake_at);
             break;

@@ -52,12 +52,18 @@ static const enum fault theme_faults[THEME_LEN][4] = {
     [THEME_SETS] = {FAULT_SLOW, FAULT_CRASH_EMPTY, FAULT_RESET_AFTER, FAULT_CLOSE},
     [THEME_MOVES] = {FAULT_PAUSE, FAULT_CRASH, FAULT_CUT, FAULT_SLOW},
     [THEME_TLS] = {FAULT_CUT_READ, FAULT_WRITE_FAILS, FAULT_RESET_AFTER, FAULT_NO_MEMORY},
+    [THEME_LOSSES] = {FAULT_CRASH_EMPTY, FAULT_PAUSE, FAULT_CUT, FAULT_SLOW},
     [THEME_CROWDS] = {FAULT_WAKE_LOST, FAULT_RESET_AFTER, FAULT_CLOSE, FAULT_PAUSE},
 };
 
 static bool is_about(enum theme theme)
 {
     return world_theme(world.seed) == theme;
+}
+
+static bool is_about_changes(void)
+{
+    return is_about(THEME_MOVES) || is_about(THEME_LOSSES);
 }
 
 static void draw_sizes(struct plan *plan)
@@ -70,9 +76,10 @@ static void draw_sizes(struct plan *plan)
     plan->resources = dice_chance(600) ? 1 : (unsigned)dice_range(2, SIM_RESOURCES_MAX);
     if (is_about(THEME_ANY))
         return;
-    plan->servers = is_about(THEME_SETS)    ? (unsigned)dice_range(3, 5)
-                    : is_about(THEME_MOVES) ? (unsigned)dice_range(4, SIM_SERVERS_MAX)
-                                            : 3;
+    plan->servers = is_about(THEME_SETS)     ? (unsigned)dice_range(3, 5)
+                    : is_about(THEME_MOVES)  ? (unsigned)dice_range(4, SIM_SERVERS_MAX)
+                    : is_about(THEME_LOSSES) ? (unsigned)dice_range(4, 5)
+                                             : 3;
     plan->resources = 1;
 }
 
@@ -109,7 +116,9 @@ static void draw_operators(struct plan *plan)
     bool moves = is_about(THEME_ANY) && plan->servers >= 3 &&
                  (other_dice(UINT64_C(0x1a0397efc064f031)) >> 8) % 10 < 3;
 
-    if (moves || is_about(THEME_MOVES))
+    if (is_about(THEME_LOSSES))
+        plan->operators = SIM_OPERATORS_MAX;
+    else if (moves || is_about(THEME_MOVES))
         plan->operators = 1 + (unsigned)(other_dice(UINT64_C(0x8cb92ba72f3d8dd7)) >> 40 & 1);
 }
 
@@ -254,6 +263,10 @@ static void draw_guard(struct plan *plan)
         keep = all;
         plan->may_forget = mask_without(all, (unsigned)dice_below(plan->servers));
         dice &= ~(UINT64_C(3) << 25); /* Not seasoned. */
+    } else if (is_about(THEME_LOSSES)) {
+        keep = 0;
+        plan->may_forget = all;
+        dice |= UINT64_C(1) << 25; /* Seasoned. */
     } else if (plan->operators > 0) {
         bool forgets = other_dice(UINT64_C(0xbd446b315d07fa77)) >> 8 & 1;
 
@@ -339,7 +352,7 @@ static void draw_theme(struct plan *plan)
     } else if (is_about(THEME_SETS)) {
         plan->processes = SIM_PROCESSES_MAX;
         plan->fair = plan->shared = 0;
-    } else if (is_about(THEME_MOVES)) {
+    } else if (is_about_changes()) {
         plan->ttl_max_ms = plan->ttl_min_ms;
         for (unsigned i = 0; i < SIM_TTLS_MAX; i++) { /* A change takes some of the longest. */
             plan->ttls_ms[i] = sim_min(plan->ttls_ms[i], 20 * plan->reply_timeout_ms + 100);
@@ -363,7 +376,8 @@ static void draw_sets(struct plan *plan)
     plan->founded = plan->seasoned && (dice >> 8 & 3) != 0;
     if (plan->operators > 0) { /* Some servers are no members at first. */
         plan->founded = true;
-        plan->lists[0].len = (unsigned)dice_range(2, sim_min(5, plan->servers));
+        plan->lists[0].len =
+            is_about(THEME_LOSSES) ? 3 : (unsigned)dice_range(2, sim_min(5, plan->servers));
         return;
     }
     if (!is_about(THEME_SETS) && ((dice >> 16 & 3) != 0 || !is_about(THEME_ANY)))
@@ -411,7 +425,7 @@ static void draw_theme_faults(struct plan *plan)
     for (unsigned i = 0; i < sizeof theme_faults[0] / sizeof theme_faults[0][0]; i++)
         may[theme_faults[world_theme(world.seed)][i]] = i == 0 || dice_chance(300);
     may[FAULT_CRASH_EMPTY] = may[FAULT_CRASH_EMPTY] && plan->may_forget != 0;
-    if (is_about(THEME_MOVES))
+    if (is_about_changes())
         may[FAULT_CRASH_EMPTY] = may[FAULT_FLUSHALL] = plan->may_forget != 0;
     memcpy(plan->enabled, may, sizeof may);
 }
@@ -474,7 +488,7 @@ static void draw_faults(struct plan *plan)
     if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF || is_about(THEME_LINES))
         plan->events *= 4; /* The guard, or waiters, cause most of them. */
     if (plan->operators > 0)
-        plan->events *= is_about(THEME_MOVES) ? 4 : 2;
+        plan->events *= is_about_changes() ? 4 : 2;
     if (plan->is_crowd) { /* Fifty connect first.  Holders are quick, or few get a turn. */
         plan->events = 4000 + 5 * plan->events;
         plan->think_max = plan->ttl_max_ms * DRIFT_MS / 8;

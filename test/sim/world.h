@@ -96,6 +96,7 @@ enum theme {
     THEME_MOVES,
     THEME_CROWDS,
     THEME_TLS,
+    THEME_LOSSES,
     THEME_LEN
 };
 #define WORLD_SEED_BITS 56
@@ -196,6 +197,17 @@ bool moves_may_forget(const struct server *server);
 void moves_on_loss(const struct server *server);
 bool moves_remembers(const struct server *server);
 
+/* What is chosen, and since when servers store it (stored.c). */
+#define MOVES_VERSIONS_MAX 256 /* Of one run.  Chosen: a change has two. */
+void stored_begin(void);
+/* A server stores a version, or has an epoch again; it is about to forget. */
+void stored_on_version(const struct server *server);
+void stored_on_loss(const struct server *server);
+/* An operator knows a version. */
+void stored_on_choice(uint64_t version, struct lists lists);
+/* It ends a joint one.  looked: since when it has looked at the members again. */
+void stored_on_end(uint64_t version, struct lists lists, sim_time looked);
+
 /* Clients try to get locks; the turn of one is over. */
 void moves_on_probe(void);
 void moves_on_turn(const struct ev_loop *process);
@@ -216,5 +228,7 @@ void nemesis_begin(void);
 void nemesis_strike(void);
 void nemesis_mend(void *what, uint64_t tag);
 void nemesis_end(void);
+/* A server accepted or stored a configuration.  In THEME_LOSSES it may soon forget that. */
+void nemesis_on_step(struct server *server);
 
 #endif /* SIM_WORLD_H */

@@ -83,7 +83,7 @@ struct answer ballots_accept(struct server *server, const struct command *comman
         return *refusal;
     marker->ballot = marker->accepted_in = ballot;
     marker->accepted = sets_text(command->argv[7], command->lens[7]);
-    nemesis_on_step(server);
+    nemesis_on_accept(server);
     return (struct answer){REPLY_TEXT, 0, "accepted"};
 }
 
@@ -113,7 +113,6 @@ struct answer ballots_write(struct server *server, const struct command *command
     marker->claim_list = NULL;
     ballots_drop(marker);
     moves_on_version(server);
-    nemesis_on_step(server);
     return (struct answer){REPLY_TEXT, 0, "written"};
 }
 

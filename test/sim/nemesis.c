@@ -11,6 +11,7 @@
 #include "world.h"
 
 #include "redlock/client/client.h"
+#include "redlock/core/change.h"
 
 #include <string.h>
 
@@ -75,11 +76,9 @@ static struct conn *any_conn(void)
     return conn_of(process, link);
 }
 
-static void cut(struct ev_loop *process, unsigned number)
+/* in and out: which directions of open connections.  New ones are cut in both. */
+static void cut_until(struct ev_loop *process, unsigned number, sim_time until, bool in, bool out)
 {
-    sim_time until = world.now + duration();
-    bool in = dice_chance(750), out = !in || dice_chance(650);
-
     process->cut[number] = until;
     process_sicken(process, until + 2 * world.plan.quick);
     for (struct conn *conn = world.servers[number].conns; conn != NULL; conn = conn->next) {
@@ -91,6 +90,14 @@ static void cut(struct ev_loop *process, unsigned number)
             conn->to_client.blocked_until = until;
         world_fault(FAULT_CUT);
     }
+}
+
+static void cut(struct ev_loop *process, unsigned number)
+{
+    sim_time until = world.now + duration();
+    bool in = dice_chance(750), out = !in || dice_chance(650);
+
+    cut_until(process, number, until, in, out);
 }
 
 static bool forgets(const struct server *server, enum fault fault)
@@ -180,21 +187,66 @@ static struct server *any_to_be_replaced(void)
 /* The tag of an event by which a master forgets what it has just accepted or stored. */
 #define FORGET (UINT64_C(1) << 61)
 
-void nemesis_on_step(struct server *server)
+/* How long a member that forgot warms up: see CHANGE_TTL_MIN_MS. */
+static sim_time watch_max(void)
 {
-    unsigned first = world.plan.processes;
-    sim_time lease = world.plan.ttl_max_ms * DRIFT_MS;
+    return sim_max(world.plan.ttl_max_ms, CHANGE_TTL_MIN_MS) * 2 * DRIFT_MS;
+}
 
-    if (world_theme(world.seed) != THEME_LOSSES || world.phase != PHASE_CHAOS)
+static bool is_about_losses(unsigned permille)
+{
+    return world_theme(world.seed) == THEME_LOSSES && world.phase == PHASE_CHAOS &&
+           dice_chance(permille);
+}
+
+static void forget_soon(struct server *server)
+{
+    world_post(world.now + dice_magnitude(world.plan.hop, DRIFT_S / 4), EVENT_MEND, server, FORGET);
+}
+
+/* A value is chosen when most of three members accept it.  Now its operator is not heard, one of
+ * those that accepted forgets, and the other operator does not reach the other one. */
+void nemesis_on_accept(struct server *server)
+{
+    sim_time until = world.now + dice_range(1, 4) * watch_max();
+    const struct server *other = NULL;
+    unsigned len = 0;
+
+    for (unsigned i = 0; i < world.plan.servers; i++) {
+        if (world.servers[i].marker.accepted_in != server->marker.accepted_in)
+            continue;
+        other = &world.servers[i] != server ? &world.servers[i] : other;
+        len++;
+    }
+    if (len != 2 || !is_about_losses(500))
         return;
-    if (dice_chance(300))
-        world_post(world.now + dice_magnitude(world.plan.hop, lease), EVENT_MEND, server, FORGET);
-    if (dice_chance(300))
-        cut(&world.processes[first + dice_below(world.plan.operators)],
-            (unsigned)dice_below(world.plan.servers));
-    if (dice_chance(200))
-        process_pause(&world.processes[first + dice_below(world.plan.operators)],
-                      dice_magnitude(world.plan.hop, 4 * lease));
+    forget_soon(server);
+    for (unsigned i = world.plan.processes; i < world_all_processes(); i++) {
+        bool accepts = operators_is_accepting(&world.processes[i]);
+
+        for (unsigned s = 0; s < world.plan.servers; s++)
+            if (accepts || s == other->number)
+                cut_until(&world.processes[i], s, until, !accepts, true);
+    }
+}
+
+/* An operator begins to wait for old leases (M5).  Two of the members that it saw forget, the
+ * second one when the first one is back.  The operator cannot look again before both are back. */
+void nemesis_on_wait(struct ev_loop *process, unsigned seen)
+{
+    sim_time at = world.now + world.plan.hop;
+    unsigned left = 2;
+
+    if (!is_about_losses(700))
+        return;
+    for (unsigned i = 0; i < world.plan.servers && left > 0; i++) {
+        if (!(seen >> i & 1))
+            continue;
+        world_post(at, EVENT_MEND, &world.servers[i], FORGET);
+        cut_until(process, i, world.now + 3 * watch_max(), true, true);
+        at += watch_max();
+        left--;
+    }
 }
 
 static void forget(struct server *server)

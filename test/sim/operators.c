@@ -71,6 +71,12 @@ bool operators_are_busy(void)
     return false;
 }
 
+bool operators_is_accepting(const struct ev_loop *process)
+{
+    return process->rl != NULL && operator_of(process)->op.change.ballot != 0 &&
+           operator_of(process)->op.change.accepting;
+}
+
 /* ---- What masters store ---- */
 
 /* Some masters answer the survey; one that has an epoch tells the truth. */
@@ -332,6 +338,8 @@ static void watch(struct ev_loop *process)
     stored_on_choice(change->newest.version, lists);
     if (change->phase == CHANGE_CHECKING && operator->phase != CHANGE_CHECKING)
         operator->checks_at = process_now(process);
+    if (change->phase == CHANGE_WAITING && operator->phase != CHANGE_WAITING)
+        nemesis_on_wait(process, operate_masters(&operator->op, change->seen));
     operator->phase = change->phase;
     if (!change->settled || operator->ended == change->newest.version)
         return;

@@ -353,6 +353,7 @@ static void draw_theme(struct plan *plan)
         plan->processes = SIM_PROCESSES_MAX;
         plan->fair = plan->shared = 0;
     } else if (is_about_changes()) {
+        plan->processes = is_about(THEME_LOSSES) ? 2 : plan->processes;
         plan->ttl_max_ms = plan->ttl_min_ms;
         for (unsigned i = 0; i < SIM_TTLS_MAX; i++) { /* A change takes some of the longest. */
             plan->ttls_ms[i] = sim_min(plan->ttls_ms[i], 20 * plan->reply_timeout_ms + 100);
@@ -488,7 +489,7 @@ static void draw_faults(struct plan *plan)
     if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF || is_about(THEME_LINES))
         plan->events *= 4; /* The guard, or waiters, cause most of them. */
     if (plan->operators > 0)
-        plan->events *= is_about_changes() ? 4 : 2;
+        plan->events *= is_about(THEME_LOSSES) ? 12 : is_about(THEME_MOVES) ? 4 : 2;
     if (plan->is_crowd) { /* Fifty connect first.  Holders are quick, or few get a turn. */
         plan->events = 4000 + 5 * plan->events;
         plan->think_max = plan->ttl_max_ms * DRIFT_MS / 8;

@@ -17,12 +17,12 @@
 
 /* A waiter that loses begins 2 rounds in turns, 3 for other permits, and one for each doubling of a
  * turn of 1 ms, up to four pauses: 12 for a second.  So 17, and keys may begin that anew.  Chosen:
- * four times as many.  The most in 3300 runs were 29. */
-#define ROUNDS_MAX 64
+ * eight times as many.  The most in 3300 runs were 29. */
+#define ROUNDS_MAX 128
 
 /* Messages of other waiters in the queue begin rounds, too.  Chosen, without a rule: the most in
  * 3300 runs were 391. */
-#define FAIR_ROUNDS_MAX 1024
+#define FAIR_ROUNDS_MAX 4096
 
 /* Links that come up, doubts, and another lease that comes first.  Chosen: the most in 3300 runs
  * were 6. */

@@ -217,6 +217,8 @@ void operators_begin(void);
 /* Some begin although the faults are over; one of them is not done. */
 void operators_on_probe(void);
 bool operators_are_busy(void);
+/* It proposes a configuration. */
+bool operators_is_accepting(const struct ev_loop *process);
 /* The process is due; its turn is nearly over. */
 void operators_act(struct ev_loop *process);
 void operators_on_turn(struct ev_loop *process);
@@ -228,7 +230,9 @@ void nemesis_begin(void);
 void nemesis_strike(void);
 void nemesis_mend(void *what, uint64_t tag);
 void nemesis_end(void);
-/* A server accepted or stored a configuration.  In THEME_LOSSES it may soon forget that. */
-void nemesis_on_step(struct server *server);
+/* A server accepted a configuration; an operator waits for leases, and saw these servers.  In
+ * THEME_LOSSES a server may soon forget that. */
+void nemesis_on_accept(struct server *server);
+void nemesis_on_wait(struct ev_loop *process, unsigned seen);
 
 #endif /* SIM_WORLD_H */

@@ -54,7 +54,9 @@
 --   So are a claim, a ballot and what was accepted.  The set and its configuration stay, as a hint.
 --   An epoch without floor and high-water mark is void as well.
 -- - A member that lost its data gets its set back at once, so that no other list can claim it while
---   it warms up.  A claim that was made since is left: its founder may be about to write.
+--   it warms up.  A claim that was made since is left: its founder may be about to write.  A guest
+--   that joined unheard is told likewise.  The ballots that it got with its epoch were for an older
+--   version, and are deleted.
 -- - A member that was away while its set changed gets the newest configuration: it has an epoch,
 --   its name, and a smaller version of this set.  Ballots and what was accepted were for the
 --   version after the old one, and are deleted, as write.lua does.  The name is neither given nor
@@ -100,13 +102,12 @@ end
 -- A member is told its set.
 local told = set
 if not set and not claim and ARGV[10] ~= '' then
-    set, ver, config, name = ARGV[6], ARGV[8], ARGV[9], ARGV[10]
+    set, ver, config, name, ballot = ARGV[6], ARGV[8], ARGV[9], ARGV[10], nil
 end
 
 -- A member that was away gets the newest configuration.
-local behind = epoch and set == ARGV[6] and name == ARGV[10] and ver + 0 < ARGV[8] + 0
-if behind then
-    ver, config, ballot, accepted, told = ARGV[8], ARGV[9], nil, nil, nil
+if epoch and set == ARGV[6] and name == ARGV[10] and ver + 0 < ARGV[8] + 0 then
+    ver, config, ballot, told = ARGV[8], ARGV[9], nil, nil
 end
 
 -- The nonce becomes an epoch.
@@ -149,7 +150,7 @@ local max = math.max(tonumber(marker[4]) or 0, tonumber(ARGV[3]))
 max = string.format('%.0f', math.min(max, WIRE_TTL_MAX_MS))
 
 -- Write what has changed.
-if behind then
+if set and marker[14] and not ballot then
     redis.call('hset', key, 'of', 'set') -- Where a write is refused, nothing is deleted.
     redis.call('hdel', key, 'ballot', 'accepted')
 end

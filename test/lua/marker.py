@@ -488,6 +488,19 @@ class LookMember(Look):
         self.assertEqual(self.tell()[:2], ["ready", EPOCH + ".1"])
         self.assertEqual(self.fields()["epoch"], EPOCH + ".1")
 
+    def test_the_ballots_of_a_guest_are_dropped(self):
+        self.ready(ballot=HIGH, accepted=VALUE)
+        self.assertEqual(self.tell()[6:], [SET, "1", "b"])
+        self.check(**MEMBER)
+
+    def test_the_ballots_of_a_guest_stay_where_a_write_is_refused(self):
+        few = self.client_with("-hset")
+        self.ready(ballot=HIGH, accepted=VALUE)
+        before = self.fields()
+        self.refuse(NO_RIGHT, "look", MARKER, RUN, 2, MAX_MS, RANDOM, "", SET, 1, 1, LIST, "b", "",
+                    "", client=few)
+        self.assertEqual(self.fields(), before)
+
     def test_not_if_it_is_claimed(self):
         self.plant(id=RUN, claim="x")
         self.assertEqual(self.tell()[7:], ["-"])

@@ -234,8 +234,10 @@ static void write_set(struct marker *marker, const struct command *command)
 /* A member that is in no set is told its own, unless another list has claimed it. */
 static void tell_set(struct marker *marker, const struct command *command)
 {
-    if (marker->set == 0 && marker->claim == 0 && command->lens[13] > 0)
-        write_set(marker, command);
+    if (marker->set != 0 || marker->claim != 0 || command->lens[13] == 0)
+        return;
+    write_set(marker, command);
+    ballots_drop(marker);
 }
 
 /* A member that was away while its set changed gets the newest configuration. */

@@ -54,6 +54,7 @@ end
 if not has.floor or not has.high then has.epoch = nil end
 if not has.set and not has.claim and name ~= '' then
     join()
+    has.ballot, has.accepted = nil
 elseif has.epoch and has.set == set and has.name == name and tonumber(has.ver or 0) < tonumber(ver) then
     has.ver, has.config, has.ballot, has.accepted = ver, config, nil
 end

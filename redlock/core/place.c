@@ -168,8 +168,8 @@ bool place_is_due(const struct place *p, quorum_mask up)
     return p->stirred && ((misplaced(p) & up) != 0 || is_majority(p, p->named | p->granted));
 }
 
-/* The first waiter may find a free lock by its heartbeat alone, if the holder died.  Random pauses
- * of a narrow range, from the middle of the wide one on, keep it waiting no longer. */
+/* If the holder died, only the heartbeat of the first waiter finds the free lock.  So the narrow
+ * range begins at the middle of the wide one: then the waiter waits hardly longer on average. */
 void place_pauses(drift_span *min, drift_span *max)
 {
     drift_span middle = *min + (*max - *min) / 2, spread = *max / PLACE_SPREAD;

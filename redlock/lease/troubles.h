@@ -16,10 +16,10 @@ struct trouble {
 };
 
 /*
- * List them; masters are numbered from 1.  Reasons that differ only in a time at their end, as in
- * "in at most 57.3 s", are the same, and the list has the longest of these times.  A group that
- * does not fit with its places is listed without them.  Dots stand for groups that do not fit at
- * all.  size must be at least 16, and troubles_len at most QUORUM_MASTERS_MAX.
+ * Write the troubles, by groups; masters are numbered from 1.  Reasons that differ only in a time
+ * at their end, as in "in at most 57.3 s", are one reason, with the longest of the times.  If the
+ * places of a group do not fit into buf, only its numbers are written.  "..." stands for all groups
+ * that do not fit.  size must be at least 16, and troubles_len at most QUORUM_MASTERS_MAX.
  */
 void troubles_list(const struct trouble *troubles, unsigned troubles_len, char *buf, size_t size);
 

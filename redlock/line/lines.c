@@ -118,8 +118,9 @@ void lines_forget(struct lines *lines, struct redlock_lease *lease)
         leave(lines, lease);
 }
 
-/* True if the lease begins to wait here.  The first round of a fair lease already puts it into the
- * masters' queue.  Its turn may be announced during that round, or after too few answers to it. */
+/* True if the lease is to wait for a message from now on.  A fair lease enters the queues of the
+ * masters by its first round.  So its turn may be announced before that round is over, or although
+ * the round had too few answers. */
 static bool is_to_join(const struct lines *lines, const struct redlock_lease *lease)
 {
     bool queued = lease_kind(lease)->queued;

@@ -41,9 +41,9 @@ struct uri {
     unsigned port;  /* 1 to 65535.  0: a unix socket. */
     unsigned db;
     bool tls; /* The server is reached by TLS. */
-    /* What messages and logs show: "host:port" or "[::1]:port", with "/db" if db is not 0, and
-     * "rediss://" before it with TLS; or "unix:/path", with "?db=N" likewise.  It is a URI, in
-     * printable ASCII, without user and password. */
+    /* For messages and logs: "host:port" or "[::1]:port", with "/db" behind it if db is not 0, and
+     * with "rediss://" before it for TLS.  A unix socket is "unix:/path", with "?db=N" if db is not
+     * 0.  Always printable ASCII, without user and password. */
     char *name;
 };
 

@@ -27,11 +27,11 @@
  * only holds or waits learns of a change as well.  A client that has no majority asks every master
  * with an epoch.
  *
- * With the clock guard per vote a second read follows, TIME, and a yes waits for it as well.  An
- * extension waits, too: a clock that is set back extends a lock, which then ends early when the
- * clock is corrected (clocks.h).  The first read then also returns the longest lease.  Every client
- * announces its longest lease to a master before that master grants it a lock.  So the guard never
- * looks back over too short a time for a lock that a step may have expired.
+ * If the clock guard is per_vote, a second read follows, TIME, and each yes waits for both answers.
+ * So does an extension: a lock that is extended while the master's clock is set back ends too early
+ * when the clock is corrected (clocks.h).  With this guard the first read also returns the longest
+ * lease of all clients, which each of them has announced to the master before it gets a lock there.
+ * So the guard looks back for at least as long as any lock lasts that a step may have expired.
  */
 #ifndef REDLOCK_PROOF_H
 #define REDLOCK_PROOF_H

@@ -451,7 +451,7 @@ static void signal_one(const struct process *process, int signal, bool whole,
 }
 
 /* The kernel signals a group at once, so a process that forks and ends all the time cannot escape.
- * We may see only the group of such a process, by a zombie in it. */
+ * /proc may never show that process itself, only a zombie that it left, which is in its group. */
 static struct family_count signal_table(const struct table *table, int signal, pid_t group)
 {
     struct family_count count = {.zombies = table->moved};

@@ -61,6 +61,11 @@ void channel_subscribe(const struct channel *channel, unsigned master, bool on)
     subscribe(channel->all, master, on, channel->mark, channel->mark_len);
 }
 
+bool channel_has_groups(const struct channel *channel)
+{
+    return channel->slots == 0;
+}
+
 char channel_group(const struct channel *channel)
 {
     return channel->mark[channel->mark_len + WIRE_GROUP_LEN - 1];

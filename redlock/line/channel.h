@@ -100,6 +100,11 @@ void channel_stop(struct channels *channels);
 /* Within an event: write to all masters what is due. */
 void channel_write(struct channels *channels);
 
+/* False: all that wait for the name are notified of a release.  So it is with permits: a waiter may
+ * have lost many rounds because masters disagreed on which permit is free, and then pauses for long
+ * (rule 5 of wait.c).  If few were notified, all of these might pause. */
+bool channel_has_groups(const struct channel *channel);
+
 /* The digit of the client's group among those that wait for the name; r: it waits to read. */
 char channel_group(const struct channel *channel);
 

@@ -68,7 +68,7 @@ static void join(struct lines *lines, struct redlock_lease *lease, unsigned loss
     lease->waits = true;
     channel->stirred = true;
     channel->over_at = DRIFT_NEVER;
-    channel_set_grouped(channel, true);
+    channel_set_grouped(channel, channel_has_groups(channel));
     if (channel->first == lease) {
         wait_on_try(&channel->wait, lease->q.sent);
         wait_on_moved(&channel->wait, losses);
@@ -272,7 +272,7 @@ static void query(const struct channel *channel, quorum_mask to, bool tells, boo
                              .is_taken = tells};
     size_t len;
 
-    if (!channel->is_for_all) {
+    if (!channel->is_for_all && channel_has_groups(channel)) {
         args.groups[0] = channel_group(channel);
         args.groups[1] = channel->next_group;
     }

@@ -155,12 +155,11 @@ static void on_ask_again(struct redlock_lease *lease, unsigned master)
         leave(lease, mask_of(master));
 }
 
-/* A client that has only the token does not know the place, so its release would not drop it. */
+/* A client that has only the token does not know the place, so its release would not drop it.  All
+ * masters are told: one whose link was down when the lock was won has not heard it yet. */
 static void on_detach(struct redlock_lease *lease)
 {
-    quorum_mask up = lease->leases->masters->peers.up;
-
-    leave(lease, up & settled(lease_extra(lease)));
+    leave(lease, lease->leases->masters->peers.up);
 }
 
 static void on_left(struct redlock_lease *lease, quorum_mask left)

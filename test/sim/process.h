@@ -73,8 +73,8 @@ struct ev_loop {
         int waiter; /* 0: none. */
         unsigned resource;
         sim_time at;
-    } detached;            /* The place of the fair lock that was detached last. */
-    bool has_probed;            /* It got the lock that proves that locks can be had again. */
+    } detached;      /* The place of the fair lock that was detached last. */
+    bool has_probed; /* It got the lock that proves that locks can be had again. */
     struct storm queries[SIM_SERVERS_MAX][SIM_RESOURCES_MAX]; /* Queries of waiters (storms.c). */
     sim_time heard_at;     /* The last announcement, or answer to a query. */
     sim_time deaf_until;   /* Until then, it may have missed announcements. */

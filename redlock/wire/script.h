@@ -42,9 +42,9 @@ enum script_id {
     SCRIPT_LEN
 };
 
-/* Locks name a script by its SHA-1 (EVALSHA).  The text is for a master that does not have the
- * script.  Always sent in full are SCRIPT_LOOK, SCRIPT_WITNESS, SCRIPT_WAIT, SCRIPT_WAIT_PERMIT,
- * SCRIPT_COUNT_MANY, SCRIPT_REVOKE, and those that found or change a set of masters. */
+/* Locks and waiters name a script by its SHA-1 (EVALSHA).  The text is for a master that does not
+ * have the script.  Always sent in full are SCRIPT_LOOK, SCRIPT_WITNESS, SCRIPT_COUNT_MANY,
+ * SCRIPT_REVOKE, and those that found or change a set of masters. */
 struct script {
     const char *text;
     size_t text_len;

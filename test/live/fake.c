@@ -136,13 +136,19 @@ static void say_digest(struct connection *connection, const struct command *comm
     say(connection, "-ERR unknown script\r\n");
 }
 
+static bool is_argument(const struct command *command, size_t i, const char *text, size_t len)
+{
+    return command->argc > i && command->len[i] == len && memcmp(command->argv[i], text, len) == 0;
+}
+
 static bool is_script(const struct command *command, enum script_id id)
 {
     const struct script *script = &script_all[id];
 
-    return is_command(command, "EVAL") && command->argc > 1 &&
-           command->len[1] == script->text_len &&
-           memcmp(command->argv[1], script->text, script->text_len) == 0;
+    return (is_command(command, "EVAL") &&
+            is_argument(command, 1, script->text, script->text_len)) ||
+           (is_command(command, "EVALSHA") &&
+            is_argument(command, 1, script->sha1, strlen(script->sha1)));
 }
 
 /* The restart guard's query of the marker. */
@@ -318,7 +324,7 @@ static bool answer_and_reset(struct fake_server *server, struct connection *conn
         say(connection, "$-1\r\n");
     } else if (is_command(command, "SUBSCRIBE")) {
         confirm(connection, command);
-    } else if (is_command(command, "EVAL") && !is_look(command) && !is_founding(command)) {
+    } else if (is_script(command, SCRIPT_WAIT)) {
         if (queries) {
             reset_behind(server, connection, ":-2\r\n");
             return false;

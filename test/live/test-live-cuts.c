@@ -330,13 +330,14 @@ static void open_on(struct pilot *pilot, enum pilot_kind kind, const struct prox
     CHECK_INT(pilot_try_open(pilot, kind, proxy_masters(proxy), set_patience), REDLOCK_OK);
 }
 
-/* No key of a lock lives longer than a lease, and in the end there is none. */
+/* No key of a lock lives longer than a lease, and in the end there is none.  A wait flag and the
+ * tokens that wait in a queue may stay for a minute: they hold nothing. */
 static void check_keys(void)
 {
     static const char longest[] =
         "local max = 0 for _, key in ipairs(redis.call('keys', '*')) do "
-        "if key ~= 'redlock:master' and key ~= 'redlock:witness' and string.sub(key, 1, 13) ~= "
-        "'redlock:wait:' then "
+        "local kind = string.match(key, '^redlock:(%l+)') "
+        "if kind ~= 'master' and kind ~= 'witness' and kind ~= 'wait' and kind ~= 'next' then "
         "local left = redis.call('pttl', key) "
         "max = math.max(max, left == -1 and 999999 or left) end end return max";
     double end_s = cluster_now_s() + CLUSTER_WAIT_S;

@@ -128,12 +128,14 @@ TEST(tokens_wait_for_plain_fair_locks)
     CHECK(!stands(3403));
     lock.fence = true;
     CHECK(!stands(10000));
+    options_done(&options);
     redlock_options_init(&opts);
     opts.masters = "a b c";
     opts.clock_guard = REDLOCK_CLOCK_GUARD_PER_VOTE;
     begin_with(&opts);
     lock.fair = true;
     CHECK(!stands(10000));
+    options_done(&options);
 }
 
 TEST(a_fencing_token_needs_the_restart_guard)

@@ -956,6 +956,8 @@ static void on_reply(struct step *s)
     if (s->ev->ask != q->ask_of[s->ev->master] || !(q->owing & from))
         return; /* A newer command was sent on the same link; only its answer counts. */
     q->owing &= (quorum_mask)~from;
+    if (yes && s->ev->command == QUORUM_CMD_GIVE)
+        q->fresh &= (quorum_mask)~from; /* Perhaps too late for the ask, but it has the token. */
     switch (s->ev->command) {
     case QUORUM_CMD_SET: /* A master that answers with an error has not set the key. */
     case QUORUM_CMD_FENCE:

@@ -172,7 +172,8 @@ static struct redlock_lease *lock(enum kind_id kind)
         .pause_max = 2000 * DRIFT_S,
         .hold_max = DRIFT_NEVER,
     };
-    const struct redlock_lock_options opts = {.retry_delay_max_ms = 100, .note = ""};
+    const struct redlock_lock_options opts = {
+        .retry_delay_max_ms = 100, .note = "", .permits = kind == KIND_PERMIT ? 1 : 0};
     const struct lease_wanted wanted = {
         .kind = kind, .name = "a", .name_len = 1, .opts = &opts, .config = &config};
     struct quorum_event event = {.type = QUORUM_EV_ACQUIRE};
@@ -308,6 +309,18 @@ TEST(a_waiter_listens_to_all_and_to_its_group)
     wait_for_it();
     CHECK_UINT(subscriptions("SUBSCRIBE " CHANNEL), 2 * MASTERS);
     CHECK_UINT(subscriptions("SUBSCRIBE " GROUP), MASTERS);
+    end();
+}
+
+TEST(who_waits_for_a_permit_is_in_no_group)
+{
+    struct redlock_lease *lease;
+
+    begin();
+    lease = lock(KIND_PERMIT);
+    answer_all(REPLY_INTEGER, 0, "");
+    CHECK_INT(lease->q.state, QUORUM_PAUSING);
+    CHECK_UINT(subscriptions("SUBSCRIBE "), MASTERS);
     end();
 }
 
@@ -543,6 +556,7 @@ TEST(a_waiter_in_the_queue_asks_again_for_channels_that_were_refused)
 }
 
 CHECK_MAIN(RUN(a_waiter_listens_to_all_and_to_its_group),
+           RUN(who_waits_for_a_permit_is_in_no_group),
            RUN(the_last_waiter_of_a_crowd_leaves_its_group),
            RUN(without_a_crowd_a_client_stays_in_its_group_until_that_is_told),
            RUN(a_holder_tells_its_group_and_the_one_that_its_release_wakes),

@@ -388,6 +388,27 @@ TEST(several_names_are_given_too)
     check_given(0x08, 0);
 }
 
+/* It confirmed that it was given the token when the extension was over.  Later one of the names is
+ * gone there, and the other may still hold the token. */
+TEST(who_was_given_several_names_and_lost_one_is_released)
+{
+    begin_with(3);
+    config.many = true;
+    begin_again();
+    hold();
+    change(OLD, NEW);
+    renew();
+    answer(OLD, YES);
+    answer(0x08, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    answer(0x10, YES);
+    renew();
+    check_given(0, OLD | 0x18);
+    answer(0x10, NO);
+    check_sent(0, 0, 0x10);
+    CHECK_UINT(sent(QUORUM_CMD_GIVE), 0);
+}
+
 /* ---- Adopted tokens ---- */
 
 static void adopt(void)
@@ -504,6 +525,7 @@ CHECK_MAIN(RUN(any_two_sets_that_decide_share_a_master), RUN(a_round_needs_a_maj
            RUN(who_refuses_the_token_is_asked_again), RUN(who_did_not_answer_is_asked_to_extend),
            RUN(who_comes_up_later_is_given_it_then),
            RUN(a_hold_that_the_old_list_lost_is_not_given_away), RUN(several_names_are_given_too),
+           RUN(who_was_given_several_names_and_lost_one_is_released),
            RUN(an_adopted_token_is_given_once_the_old_list_has_shown_it),
            RUN(an_adopted_token_that_nobody_stores_is_not_given),
            RUN(who_joined_is_not_awaited_to_show_a_loss),

@@ -181,8 +181,11 @@ static void print_sums(const struct view *view)
     double seconds = (double)(page->scanned_at - page->before_at) / 1e9;
     unsigned members = mask_count(members_all(&view->lists));
 
-    (void)printf("%zu lock%s held, %zu waiting", view->held, view->held == 1 ? "" : "s",
-                 view->waiting);
+    if (members_decide(&view->lists, view->up))
+        (void)printf("%zu lock%s held, %zu waiting", view->held, view->held == 1 ? "" : "s",
+                     view->waiting);
+    else
+        (void)printf("it is not known which locks are held");
     if (page->watch && page->before_at != 0 && seconds > 0)
         (void)printf(", %.1f new/s", (double)view->fresh / seconds);
     (void)printf("; %u of %u masters up%s\n", mask_count(view->up & members_all(&view->lists)),
@@ -260,12 +263,22 @@ static void print_json(const struct view *view)
     (void)printf("],\"majority\":%s}\n", members_decide(&view->lists, view->up) ? "true" : "false");
 }
 
+/* Masters that may vote, as far as each of them says.  Those that are all new and durable may vote
+ * at once.  A client counts none before it knows a majority. */
+static quorum_mask find_up(struct redlock *rl, const struct inspect_client *client)
+{
+    quorum_mask up = client->up | client->coming;
+
+    for (unsigned m = 0; m < client->masters; m++)
+        if ((client->linked & mask_of(m)) != 0 && inspect_master(rl, m).look.ready)
+            up |= mask_of(m);
+    return up;
+}
+
 int page_print(struct page *page, struct redlock *rl)
 {
     const struct inspect_client client = inspect_client(rl);
-    /* Masters that are all new and durable may vote at once. */
-    struct view view = {
-        .page = page, .rl = rl, .lists = client.lists, .up = client.up | client.coming};
+    struct view view = {.page = page, .rl = rl, .lists = client.lists, .up = find_up(rl, &client)};
     int code;
 
     page->scanned_at = client.now;

@@ -159,18 +159,10 @@ step_packages() {
     one_test_or_skip packages try_as_root packages
 }
 
-# What differs most from this machine.
+# Other systems, compilers and servers.
 step_matrix() {
-    matrix_of --quick trixie-gcc trixie-valkey trixie-musl
-}
-
-step_matrix-all() {
-    matrix_of
-}
-
-matrix_of() {
     set_up chroots || return 0
-    one_test_or_skip matrix try_as_root matrix "$@"
+    one_test_or_skip matrix try_as_root matrix
 }
 
 # A cycle has as many instructions and allocations as before.

@@ -18,7 +18,9 @@
  *     on which permit is free, all waiters lose, and see the keys of each other's lost rounds.
  *     Keys that queries find are such news if a majority cannot be without them (is_held): a
  *     waiter may lose because votes do not count, and one dead key is no winner.  A lease of
- *     several names keeps its losses when it waits for another of them (wait_on_moved).
+ *     several names keeps its losses when it waits for another of them (wait_on_moved).  As long as
+ *     the votes of most masters do not count here, no key is such news: this client cannot win, and
+ *     others like it would see the keys of its lost rounds.
  *  6. A random delay is drawn once for each announced release.  It then stands until it has
  *     passed, or until the lock is taken (plan_try).
  *  7. The announcer's word speaks for all masters that are heard.  For a semaphore this is a
@@ -173,7 +175,7 @@ static drift_time end_of(uint64_t left_ms, drift_time now)
 /* Rule 5. */
 static void on_key(struct wait *w)
 {
-    if (!w->permits)
+    if (!w->permits && decide(w, members_all(w->members) & (quorum_mask)~w->barred))
         w->losses = 0;
 }
 
@@ -423,6 +425,7 @@ void wait_next(struct wait *w, const struct wait_now *now, struct wait_actions *
 {
     struct wait_actions actions = {.try_at = DRIFT_NEVER, .wake_at = DRIFT_NEVER};
 
+    w->barred = now->barred;
     actions.tell = choose_teller(w, now);
     if (actions.tell != 0)
         w->to_tell = 0;

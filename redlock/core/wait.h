@@ -64,6 +64,7 @@ struct wait {
     const struct members *members; /* The members now.  The caller owns and changes it. */
     bool shared;                   /* The waiters want a read lock. */
     bool permits;                  /* They want a permit.  Set by the caller. */
+    quorum_mask barred;            /* As in the latest struct wait_now. */
     quorum_mask hears;             /* Masters whose announcements we hear. */
     quorum_mask known;   /* Masters for which free_at is valid.  They are in hears or in seen. */
     quorum_mask seen;    /* Masters where our query found no key. */
@@ -96,6 +97,8 @@ struct wait_now {
     bool waits;                      /* A lease of this client waits.  Otherwise the only work is
                                       * to announce that the lock is taken. */
     quorum_mask up;                  /* Masters that can be sent a command. */
+    quorum_mask barred;              /* Masters whose votes would not count, because of their
+                                      * clocks. */
     drift_span pause_min, pause_max; /* The pauses of the first lease in the queue. */
 };
 

@@ -26,6 +26,7 @@ static struct wait_now now_for(const struct channel *channel)
 
     now.waits = channel->first != NULL;
     if (now.waits) {
+        now.barred = masters_barred(channel->all->masters);
         now.pause_min = channel->first->q.config.pause_min;
         now.pause_max = channel->first->q.config.pause_max;
     }

@@ -325,6 +325,15 @@ bool clocks_count(struct clocks *clocks, unsigned master, enum quorum_command co
     return false;
 }
 
+quorum_mask clocks_barred(const struct clocks *clocks, drift_time now)
+{
+    quorum_mask barred = 0;
+
+    for (unsigned m = 0; is_on(clocks) && m < clocks->peers->len; m++)
+        barred |= now < clocks->nodes[m].node.counts_from ? mask_of(m) : 0;
+    return barred;
+}
+
 static double seconds(int64_t ns)
 {
     return (double)ns / (double)DRIFT_S;

@@ -340,6 +340,11 @@ bool masters_count(struct masters *masters, unsigned m, enum quorum_command comm
     return clocks_count(&masters->clocks, m, command, sent);
 }
 
+quorum_mask masters_barred(const struct masters *masters)
+{
+    return clocks_barred(&masters->clocks, env_now(masters->peers.env));
+}
+
 void masters_raised(struct masters *masters, unsigned m, uint64_t number)
 {
     guard_on_raised(&masters->standing.guard, m, number);

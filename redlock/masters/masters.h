@@ -92,6 +92,8 @@ bool masters_hold(struct masters *masters, unsigned m, const struct ask *ask,
 /* True if the clock guard counts a yes to a command sent at that time. */
 bool masters_count(struct masters *masters, unsigned m, enum quorum_command command,
                    drift_time sent);
+/* Masters whose clocks keep their votes from counting now. */
+quorum_mask masters_barred(const struct masters *masters);
 /* A fencing counter was raised to this number. */
 void masters_raised(struct masters *masters, unsigned m, uint64_t number);
 /* The field epoch of its marker is another one than we know. */

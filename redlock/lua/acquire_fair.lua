@@ -6,7 +6,8 @@
 -- ARGV[3]  waiter: its name in the queue
 -- ARGV[4]  its ticket; 0: it has none yet, and joins
 -- ARGV[5]  patience in ms: for so long after this heartbeat it counts as alive
--- ARGV[6]  sent: the client's own time, which a grant of the waiting token tells; 0: no token waits
+-- ARGV[6]  sent: the client's own time, which a grant of the waiting token tells; left out:
+--          no token waits
 -- Reply    OK: the lock is granted; else the number of its place; 0: the queue is full.
 --
 -- place.h says what a client makes of the numbers.  parts/queue.lua says what a queue is.
@@ -46,7 +47,7 @@ redis.call('zadd', queue, string.format('%.0f', ticket), waiter,
     string.format('%.0f', -now - patience), '-' .. waiter)
 -- @part extend_queue
 
-if ARGV[6] ~= '0' then
+if ARGV[6] then
     -- @part put_token
 end
 

@@ -158,7 +158,8 @@ size_t wire_fair(char *buf, enum script_id script, bool in_full, const struct wi
 {
     static const char *const how[] = {"", "back", "leave", "pass"};
     bool asks = script == SCRIPT_ACQUIRE_FAIR, releases = script == SCRIPT_RELEASE_FAIR;
-    char *p = put_script(buf, asks ? 10 : 7, script, in_full);
+    bool stands = asks && args->sent != 0;
+    char *p = put_script(buf, asks ? 9u + stands : 7u, script, in_full);
 
     check(args);
     p = put_number(p, 1);
@@ -170,8 +171,9 @@ size_t wire_fair(char *buf, enum script_id script, bool in_full, const struct wi
     if (asks) {
         p = put_number(p, args->ticket);
         p = put_number(p, args->patience_ms);
-        p = put_number(p, args->sent);
     }
+    if (stands)
+        p = put_number(p, args->sent);
     if (releases)
         p = put_bulk(p, how[args->how], strlen(how[args->how]));
     assert((size_t)(p - buf) <= WIRE_MAX);

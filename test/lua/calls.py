@@ -49,9 +49,9 @@ class Calls(Case):
 
     def test_fair(self):
         self.check("first", "10: pexpire, pttl, set, time, zadd, zcard, 2 zrangebyscore, "
-                   "zrevrange, zscore", "acquire_fair", LOCK, OURS, LONG_MS, "me", 0, LONG_MS, 0)
+                   "zrevrange, zscore", "acquire_fair", LOCK, OURS, LONG_MS, "me", 0, LONG_MS)
         self.check("taken", "10: get, pexpire, pttl, 2 set, time, zadd, 2 zrangebyscore, zscore",
-                   "acquire_fair", LOCK, OTHERS, LONG_MS, "me", 1, LONGER_MS, 0)
+                   "acquire_fair", LOCK, OTHERS, LONG_MS, "me", 1, LONGER_MS)
         self.check("its token waits", "12: get, hset, pexpire, 2 pttl, 2 set, time, zadd, "
                    "2 zrangebyscore, zscore", "acquire_fair", LOCK, OTHERS, LONG_MS, "me", 1,
                    LONG_MS, 1)

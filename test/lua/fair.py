@@ -10,7 +10,7 @@ QUEUE_MAX = 1024
 
 class Fair(Case):
     def beat(self, waiter, ticket=0, patience_ms=PATIENCE_MS, client=None):
-        return self.run_script("acquire_fair", LOCK, OURS, LONG_MS, waiter, ticket, patience_ms, 0,
+        return self.run_script("acquire_fair", LOCK, OURS, LONG_MS, waiter, ticket, patience_ms,
                                client=client)
 
     def release(self, waiter="me"):
@@ -51,7 +51,7 @@ class Join(Fair):
         self.assertEqual(self.order(), ["a", "b", "c"])
 
     def test_without_the_right_to_read_the_queue(self):
-        self.refuse(NO_RIGHT, "acquire_fair", LOCK, OURS, LONG_MS, "a", 0, PATIENCE_MS, 0,
+        self.refuse(NO_RIGHT, "acquire_fair", LOCK, OURS, LONG_MS, "a", 0, PATIENCE_MS,
                     client=self.client_with("-zrangebyscore"))
         self.assertFalse(self.exists(LOCK))
 
@@ -197,7 +197,7 @@ class Heartbeat(Fair):
         self.queue(lives_ms=-1, a=2)
         self.assertEqual(self.beat("c", 3, client=few), 3)
         self.queue(lives_ms=-1, b=1)
-        self.refuse(NO_RIGHT, "acquire_fair", LOCK, OURS, LONG_MS, "c", 3, PATIENCE_MS, 0, client=few)
+        self.refuse(NO_RIGHT, "acquire_fair", LOCK, OURS, LONG_MS, "c", 3, PATIENCE_MS, client=few)
         self.assertEqual(self.beat("c", 3), "OK")
 
     def test_few_rights_are_enough(self):

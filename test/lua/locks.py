@@ -117,7 +117,7 @@ class Errors(Case):
         self.fill_memory()
         self.refuse("OOM", "acquire_many", [LOCK, OTHER], OURS, LONG_MS)
         self.refuse("OOM", "acquire_permit", f"{POOL}:0", OURS, LONG_MS, 0, 2)
-        self.refuse("OOM", "acquire_fair", LOCK, OURS, LONG_MS, "me", 0, LONG_MS, 0)
+        self.refuse("OOM", "acquire_fair", LOCK, OURS, LONG_MS, "me", 0, LONG_MS)
         self.assertEqual(self.redis.ask("DBSIZE"), 0)
 
     def test_a_full_memory_of_waiters(self):
@@ -137,7 +137,7 @@ class Errors(Case):
         self.refuse("WRONGTYPE", "extend_shared", LOCK, OURS, LONG_MS)
         self.refuse("WRONGTYPE", "release_shared", LOCK, OURS)
         self.lock(QUEUE)
-        self.refuse("WRONGTYPE", "acquire_fair", LOCK, OURS, LONG_MS, "me", 0, LONG_MS, 0)
+        self.refuse("WRONGTYPE", "acquire_fair", LOCK, OURS, LONG_MS, "me", 0, LONG_MS)
 
     def test_no_right_to_delete(self):
         few = self.client_with("-del")

@@ -151,8 +151,8 @@ class Revoked(Case):
         self.refuse("WRONGTYPE", "release_shared", LOCK, OURS)
         self.assertIsNone(self.run_script("acquire_shared", LOCK, OTHERS, LONG_MS))
         self.assertEqual(self.run_script("acquire_many", LOCK, OTHERS, LONG_MS), 1)
-        self.assertEqual(self.run_script("acquire_fair", LOCK, OTHERS, LONG_MS, "me", 0, LONG_MS,
-                                         0), 1)
+        self.assertEqual(self.run_script("acquire_fair", LOCK, OTHERS, LONG_MS, "me", 0, LONG_MS),
+                         1)
         self.assertEqual(self.run_script("wait", [LOCK, "redlock:wait:" + LOCK], 60000, 0, "held")
                          > 0, True)
         self.assertEqual(self.get(LOCK), TEXT)

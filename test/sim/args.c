@@ -139,6 +139,11 @@ uint64_t args_time(const struct command *command, unsigned i)
     return strtoull(command->argv[i], NULL, 10);
 }
 
+bool args_stands(const struct command *command)
+{
+    return args_script(command) == SCRIPT_ACQUIRE_FAIR && command->argc > 9;
+}
+
 uint64_t args_hex(const struct command *command, unsigned i)
 {
     if (command->lens[i] != 16)

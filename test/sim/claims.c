@@ -74,7 +74,6 @@ static void on_set(struct ev_loop *process, unsigned master, const struct ask *a
     const struct parts at = args_parts(command);
     int token = args_token(command, at.token);
     struct claim *claim = find(process, ask->serial, ask->number, -1);
-    bool is_fair = args_script(command) == SCRIPT_ACQUIRE_FAIR;
 
     oracle_on_set(process, ask, args_set(command), token);
     if (claim == NULL) {
@@ -93,8 +92,7 @@ static void on_set(struct ev_loop *process, unsigned master, const struct ask *a
     judge_on_waiter(process, ask->serial, command);
     claim->may_store |= (quorum_mask)(1u << master);
     claim->told[master] = NULL;
-    if (is_fair &&
-        args_time(command, 9) != 0) /* The token may be granted until the waiter is dead. */
+    if (args_stands(command)) /* The token may be granted until the waiter is dead. */
         claim->stands |= (quorum_mask)(1u << master);
     lasts(process, claim, ask,
           args_number(command, at.ttl) + (claim->stands != 0 ? args_number(command, at.ttl) : 0));

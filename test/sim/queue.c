@@ -80,10 +80,10 @@ static void put_waiting(const struct server *server, struct line *line,
                         const struct command *command)
 {
     const struct parts at = args_parts(command);
-    uint64_t sent = args_time(command, 9), lasts_ms = sim_max(args_ms(command, 8), WIRE_NEXT_MS);
+    uint64_t lasts_ms = sim_max(args_ms(command, 8), WIRE_NEXT_MS);
     struct line_waiting *waiting = line_waiting(line, args_token(command, 6));
 
-    if (sent == 0)
+    if (!args_stands(command))
         return;
     if (waiting == NULL && line->waiting_len == LINE_MAX)
         world_fail("simulator", "too many tokens wait");
@@ -92,7 +92,7 @@ static void put_waiting(const struct server *server, struct line *line,
     if (waiting == NULL)
         waiting = &line->waiting[line->waiting_len++];
     *waiting = (struct line_waiting){args_token(command, 6), args_token(command, at.token),
-                                     args_ms(command, at.ttl), sent};
+                                     args_ms(command, at.ttl), args_time(command, 9)};
 }
 
 /* The clock was set back: nobody is patient until it is where it was. */
@@ -108,7 +108,7 @@ static void end_early(struct line *line, uint64_t now_ms, uint64_t patience_ms)
             line->places[i].end_ms = latest_ms;
 }
 
-/* EVALSHA or EVAL, script, 1, name, token, ttl, waiter, ticket, patience, sent */
+/* EVALSHA or EVAL, script, 1, name, token, ttl, waiter, ticket, patience [, sent] */
 struct answer queue_acquire(struct server *server, const struct command *command)
 {
     const struct parts at = args_parts(command);
@@ -122,7 +122,7 @@ struct answer queue_acquire(struct server *server, const struct command *command
     const struct line_place *place = line_find(line, waiter);
     struct key *key;
 
-    if (command->argc != 10 || !args_is(command, 2, "1"))
+    if (command->argc < 9 || command->argc > 10 || !args_is(command, 2, "1"))
         world_fail("wire", "a fair script with other arguments");
     if (refusal != NULL)
         return *refusal;

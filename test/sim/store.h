@@ -58,6 +58,8 @@ uint64_t args_number(const struct command *command, unsigned i);
 uint64_t args_ms(const struct command *command, unsigned i);
 uint64_t args_time(const struct command *command, unsigned i);
 int args_token(const struct command *command, unsigned i);
+/* True of a heartbeat whose token is to wait at the master. */
+bool args_stands(const struct command *command);
 uint64_t args_hex(const struct command *command, unsigned i);
 unsigned args_resource(const struct command *command, unsigned i);
 

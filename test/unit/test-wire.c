@@ -317,6 +317,9 @@ static void check_fair(const struct row *row, bool in_full)
     memset(buf, '#', sizeof buf);
     check_same(buf, wire_fair(buf, SCRIPT_ACQUIRE_FAIR, in_full, &args), 10, argv, lens);
     memset(buf, '#', sizeof buf);
+    args.sent = 0;
+    check_same(buf, wire_fair(buf, SCRIPT_ACQUIRE_FAIR, in_full, &args), 9, argv, lens);
+    memset(buf, '#', sizeof buf);
     check_same(buf, wire_fair(buf, SCRIPT_EXTEND_FAIR, in_full, &args), 7, extending,
                extending_lens);
     memset(buf, '#', sizeof buf);

@@ -345,7 +345,7 @@ if left > most then
     end
     redis.call('PEXPIRE', queue, most)
 end
-if sent ~= '0' then
+if sent then
     redis.call('HSET', tokens, waiter, ttl .. ' ' .. sent .. ' ' .. token)
     if redis.call('PTTL', tokens) == -1 then
         redis.call('PEXPIRE', tokens, math.max(60000, tonumber(patience)))

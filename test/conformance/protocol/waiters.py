@@ -21,7 +21,8 @@ class Fair(Plain):
         self.ticket, self.sent, self.stands = 0, 0, stands
 
     def acquire(self, token, ttl):
-        return run(scripts.ACQUIRE_FAIR, [self.key], token, ttl, self.waiter, self.ticket, PATIENCE_MS, self.sent)
+        stands = [self.sent] if self.sent else []
+        return run(scripts.ACQUIRE_FAIR, [self.key], token, ttl, self.waiter, self.ticket, PATIENCE_MS, *stands)
 
     def extend(self, token, ttl):
         return run(scripts.EXTEND_FAIR, [self.key], token, ttl, self.waiter)

@@ -137,82 +137,102 @@ static const char *parse_state(const char *p, struct guard_look *look, struct an
     return p + set->state_len;
 }
 
+#define GARBAGE "answered with garbage"
+#define FIELD(name) GARBAGE ": the field " name " of " WIRE_MARKER
+
+/* The fields that only a ready master has.  Returns what follows, or NULL and the field that is
+ * malformed.  look.lua writes the field ver behind the epoch. */
+static const char *parse_ready(const char *p, struct guard_look *look, struct answer_set *set,
+                               uint64_t *ret_version, const char **ret_fault)
+{
+    uint64_t max_ttl_ms, number;
+
+    *ret_fault = parse_hex(p, &number) != NULL ? FIELD("ver or epoch") : FIELD("epoch");
+    p = parse_state(p, look, set, ret_version);
+    if (p == NULL)
+        return NULL;
+    *ret_fault = FIELD("max");
+    p = parse_count(p, WIRE_TTL_MAX_MS, &max_ttl_ms);
+    if (p == NULL)
+        return NULL;
+    look->max_ttl_ms = (uint32_t)max_ttl_ms;
+    *ret_fault = FIELD("floor");
+    return parse_count(p, QUORUM_FENCE_MAX, &look->floor);
+}
+
+static const char *parse_warming(const char *p, struct guard_look *look, const char **ret_fault)
+{
+    uint64_t max_ttl_ms, fresh, age_ms;
+
+    *ret_fault = FIELD("nonce");
+    p = parse_hex(p, &look->number);
+    if (p == NULL)
+        return NULL;
+    *ret_fault = FIELD("max");
+    p = parse_count(p, WIRE_TTL_MAX_MS, &max_ttl_ms);
+    if (p == NULL)
+        return NULL;
+    look->max_ttl_ms = (uint32_t)max_ttl_ms;
+    *ret_fault = FIELD("fresh");
+    p = parse_count(p, 1, &fresh);
+    if (p == NULL)
+        return NULL;
+    look->fresh = fresh == 1;
+    *ret_fault = FIELD("since");
+    return parse_count(p, UINT64_MAX, &age_ms);
+}
+
+/* Returns NULL, or what is wrong. */
+static const char *parse_look(const struct reply *reply, struct guard_look *look,
+                              struct answer_set *set)
+{
+    uint64_t version = 0;
+    const char *p, *end, *fault;
+
+    if (reply->type != REPLY_TEXT || strlen(reply->text) != reply->text_len)
+        return GARBAGE;
+    look->ready = strncmp(reply->text, "ready ", 6) == 0;
+    if (!look->ready && strncmp(reply->text, "warming ", 8) != 0)
+        return GARBAGE;
+    p = look->ready ? parse_ready(reply->text + 6, look, set, &version, &fault)
+                    : parse_warming(reply->text + 8, look, &fault);
+    if (p == NULL)
+        return fault;
+    p = parse_count(parse_count(p, UINT64_MAX, &look->high), QUORUM_FENCE_MAX, &look->time_us);
+    if (p == NULL)
+        return FIELD("high");
+    end = strchr(reply->text, '\n');
+    if (!parse_set(p, end != NULL ? end : reply->text + reply->text_len, set))
+        return FIELD("set, ver, config or name");
+    if (end != NULL && (!look->ready || !parse_ballot(reply, end, &look->told, set)))
+        return FIELD("ballot or accepted");
+    if (look->ready && set->version != version)
+        return FIELD("ver or epoch");
+    look->told.version = look->ready ? set->version : 0;
+    return NULL;
+}
+
 bool answer_look(const struct reply *reply, struct guard_look *ret_look, struct answer_set *ret_set)
 {
     struct guard_look look = {.ready = false};
     struct answer_set set = {.set = 0};
-    uint64_t max_ttl_ms = 0, fresh = 0, age_ms, version = 0;
-    const char *p, *end;
 
-    if (reply->type != REPLY_TEXT || strlen(reply->text) != reply->text_len)
+    if (parse_look(reply, &look, &set) != NULL)
         return false;
-    look.ready = strncmp(reply->text, "ready ", 6) == 0;
-    if (!look.ready && strncmp(reply->text, "warming ", 8) != 0)
-        return false;
-    if (look.ready)
-        p = parse_state(reply->text + 6, &look, &set, &version);
-    else
-        p = parse_hex(reply->text + 8, &look.number);
-    p = parse_count(p, WIRE_TTL_MAX_MS, &max_ttl_ms);
-    if (!look.ready)
-        p = parse_count(parse_count(p, 1, &fresh), UINT64_MAX, &age_ms);
-    else
-        p = parse_count(p, QUORUM_FENCE_MAX, &look.floor);
-    p = parse_count(p, UINT64_MAX, &look.high);
-    p = parse_count(p, QUORUM_FENCE_MAX, &look.time_us);
-    end = strchr(reply->text, '\n');
-    if (end != NULL && (!look.ready || !parse_ballot(reply, end, &look.told, &set)))
-        return false;
-    if (!parse_set(p, end != NULL ? end : reply->text + reply->text_len, &set) ||
-        (look.ready && set.version != version))
-        return false;
-    look.told.version = look.ready ? set.version : 0;
-    look.max_ttl_ms = (uint32_t)max_ttl_ms;
-    look.fresh = fresh == 1;
     *ret_look = look;
     if (ret_set != NULL)
         *ret_set = set;
     return true;
 }
 
-#define GARBAGE "answered with garbage"
-#define FIELD(name) GARBAGE ": the field " name " of " WIRE_MARKER
-
 const char *answer_look_fault(const struct reply *reply)
 {
-    bool is_ready = reply->type == REPLY_TEXT && strncmp(reply->text, "ready ", 6) == 0;
-    struct guard_look look;
+    struct guard_look look = {.ready = false};
     struct answer_set set = {.set = 0};
-    uint64_t number, version = 0;
-    const char *p, *end;
 
-    if (reply->type != REPLY_TEXT || strlen(reply->text) != reply->text_len ||
-        (!is_ready && strncmp(reply->text, "warming ", 8) != 0))
-        return GARBAGE;
-    p = is_ready ? parse_state(reply->text + 6, &look, &set, &version)
-                 : parse_hex(reply->text + 8, &number);
-    if (p == NULL && is_ready) /* look.lua writes the field ver behind the epoch. */
-        return parse_hex(reply->text + 6, &number) ? FIELD("ver or epoch") : FIELD("epoch");
-    if (p == NULL)
-        return FIELD("nonce");
-    p = parse_count(p, WIRE_TTL_MAX_MS, &number);
-    if (p == NULL)
-        return FIELD("max");
-    p = is_ready ? parse_count(p, QUORUM_FENCE_MAX, &number) : parse_count(p, 1, &number);
-    if (p == NULL)
-        return is_ready ? FIELD("floor") : FIELD("fresh");
-    p = is_ready ? p : parse_count(p, UINT64_MAX, &number);
-    if (p == NULL)
-        return FIELD("since");
-    p = parse_count(parse_count(p, UINT64_MAX, &number), QUORUM_FENCE_MAX, &number);
-    if (p == NULL)
-        return FIELD("high");
-    end = strchr(reply->text, '\n');
-    if (!parse_set(p, end != NULL ? end : reply->text + reply->text_len, &set))
-        return FIELD("set, ver, config or name");
-    if (end != NULL && (!is_ready || !parse_ballot(reply, end, &look.told, &set)))
-        return FIELD("ballot or accepted");
-    return is_ready && set.version != version ? FIELD("ver or epoch") : FIELD("config");
+    const char *fault = parse_look(reply, &look, &set);
+
+    return fault != NULL ? fault : FIELD("config");
 }
 
 bool answer_witness(const struct reply *reply, int64_t *ret_age_ms)

@@ -41,8 +41,8 @@ struct answer_set {
 bool answer_look(const struct reply *reply, struct guard_look *ret_look,
                  struct answer_set *ret_set);
 
-/* What is wrong with an answer that answer_look() does not take, for people: the first field of the
- * marker that makes it malformed, if it looks like an answer. */
+/* What is wrong with an answer that answer_look() does not take, or with its configuration if it
+ * does, for people: the first malformed field of the marker, if it looks like an answer. */
 const char *answer_look_fault(const struct reply *reply);
 
 /* Read the answer of SCRIPT_WITNESS: an age in ms, or -1.  Returns false if it is malformed or an

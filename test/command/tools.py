@@ -11,6 +11,7 @@ import json
 import os
 import re
 import select
+import shutil
 import signal
 import socket
 import socketserver
@@ -218,6 +219,17 @@ def environment(**extra):
     env["REDLOCK_MASTERS"] = MASTERS
     env.update(extra)
     return {key: value for key, value in env.items() if value is not None}
+
+
+def has_tls(program):
+    """The program, redis-server and openssl can do TLS."""
+    if not all(map(shutil.which, ("redis-server", "redis-cli", "openssl"))):
+        return False
+    probe = subprocess.run([os.path.abspath(program), "--masters", "rediss://127.0.0.1:1", "status"], check=False,
+                           timeout=BOUND_S, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment())
+    known = subprocess.run(["redis-cli", "--help"], check=False, timeout=BOUND_S, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT)  # It is built with the server.
+    return b"--tls" in known.stdout and b"this build has no TLS" not in probe.stderr
 
 
 class Result:

@@ -32,7 +32,8 @@ static struct operator
     sim_time dies_at, steps_at;
     bool is_wanted;          /* It is to begin although the faults are over. */
     enum change_phase phase; /* At the end of its latest turn. */
-    sim_time checks_at;      /* When it began to look again (M5). */
+    unsigned waited;         /* When it began to look again (M5): the servers that had stored the
+                              * version for long enough. */
     uint64_t ended;          /* The latest joint version that it found to be over. */
 }
 operators[SIM_OPERATORS_MAX];
@@ -337,14 +338,14 @@ static void watch(struct ev_loop *process)
 
     stored_on_choice(change->newest.version, lists);
     if (change->phase == CHANGE_CHECKING && operator->phase != CHANGE_CHECKING)
-        operator->checks_at = process_now(process);
+        operator->waited = stored_for_long(change->newest.version, process_now(process));
     if (change->phase == CHANGE_WAITING && operator->phase != CHANGE_WAITING)
         nemesis_on_wait(process, operate_masters(&operator->op, change->seen));
     operator->phase = change->phase;
     if (!change->settled || operator->ended == change->newest.version)
         return;
     operator->ended = change->newest.version;
-    stored_on_end(change->newest.version, lists, operator->checks_at);
+    stored_on_end(change->newest.version, lists, operator->waited);
 }
 
 void operators_on_turn(struct ev_loop *process)

@@ -205,8 +205,10 @@ void stored_on_version(const struct server *server);
 void stored_on_loss(const struct server *server);
 /* An operator knows a version. */
 void stored_on_choice(uint64_t version, struct lists lists);
-/* It ends a joint one.  looked: since when it has looked at the members again. */
-void stored_on_end(uint64_t version, struct lists lists, sim_time looked);
+/* Servers that have stored it for as long as the longest lease lasts. */
+unsigned stored_for_long(uint64_t version, sim_time now);
+/* It ends a joint one.  waited: those servers, when it began to look at the members again. */
+void stored_on_end(uint64_t version, struct lists lists, unsigned waited);
 
 /* Clients try to get locks; the turn of one is over. */
 void moves_on_probe(void);

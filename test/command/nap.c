@@ -18,7 +18,7 @@
 
 #include <ev.h>
 
-_Static_assert(sizeof(long) == 8 && sizeof(time_t) == 8, "the kernel's timespec is not libc's");
+_Static_assert(sizeof(time_t) == sizeof(long), "the kernel's timespec is not libc's");
 
 #define NS_PER_S INT64_C(1000000000)
 #define LOOK_EVERY_MS 10

@@ -19,7 +19,7 @@
 #include "redlock/redlock.h"
 #include "test/lib/info.h"
 
-_Static_assert(sizeof(long) == 8 && sizeof(time_t) == 8, "the kernel's timespec is not libc's");
+_Static_assert(sizeof(time_t) == sizeof(long), "the kernel's timespec is not libc's");
 
 #define TTL_MS 20000
 #define LONG_S 20 /* A sleep that no lease outlasts. */

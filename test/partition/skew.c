@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-_Static_assert(sizeof(long) == 8 && sizeof(time_t) == 8, "the kernel's timespec is not libc's");
+_Static_assert(sizeof(time_t) == sizeof(long), "the kernel's timespec is not libc's");
 
 static const int64_t *offset_ns; /* NULL: not mapped yet. */
 static const int64_t *slept_ns;  /* NULL: not mapped yet, or there is no second number. */

@@ -68,6 +68,12 @@ step_compose() {
     BUILD_DIR=$builds/gcc one_test_or_skip compose-test "$root/scripts/compose-test"
 }
 
+# The image of the command, built and tried on a real engine.
+step_image() {
+    set_up compose || return 0
+    one_test_or_skip image-test try_as_root image-test
+}
+
 # Tests the report of a partition run in a real browser.
 step_report() {
     set_up report || return 0

@@ -39,12 +39,13 @@ static void book_set(struct world *w, struct master *master, const struct quorum
                      uint32_t token)
 {
     MUST(master->queue_len == 0);
-    MUST(!master->in_doubt);
+    MUST(!master->in_doubt || (w->config.stands && master->asked == token));
+    master->asked = token;
     if (send->ask != w->ask) {
         MUST(token > w->newest);
         w->newest = w->live = token;
         w->ask = send->ask;
-        w->ask_sent = w->now;
+        w->ask_sent = w->round_at = w->now;
         w->ask_lease = w->config.lease;
         w->ask_yes = w->fresh = 0;
     }
@@ -125,18 +126,49 @@ void shadow_answer(struct world *w, unsigned m, const struct item *item)
     struct master *master = &w->masters[m];
     quorum_mask from = (quorum_mask)(1u << m);
     bool is_latest = master->queue_len == 0;
+    bool waits = w->config.stands && item->command == QUORUM_CMD_SET; /* And may be granted. */
 
-    if (is_latest && (item->command == QUORUM_CMD_RELEASE || item->vote == QUORUM_VOTE_NO ||
-                      (item->vote == QUORUM_VOTE_NONE &&
-                       (item->command == QUORUM_CMD_SET || item->command == QUORUM_CMD_GIVE))))
+    if (is_latest && !waits &&
+        (item->command == QUORUM_CMD_RELEASE || item->vote == QUORUM_VOTE_NO ||
+         (item->vote == QUORUM_VOTE_NONE &&
+          (item->command == QUORUM_CMD_SET || item->command == QUORUM_CMD_GIVE))))
         master->in_doubt = false;
     if (item->command == QUORUM_CMD_RELEASE && item->vote == QUORUM_VOTE_YES &&
         item->token == w->releasing)
         w->released |= from;
+    if (item->command == QUORUM_CMD_SET &&
+        (w->q.state == QUORUM_PAUSING || w->q.state == QUORUM_CONNECTING ||
+         item->sent < w->round_at))
+        return; /* It answers a round that is over.  The next one asks with the same token. */
     if (item->command != QUORUM_CMD_RELEASE && item->vote == QUORUM_VOTE_YES &&
         item->ask == w->ask && item->token == w->live)
         w->ask_yes |= from;
     book_hold(w);
+}
+
+void shadow_grant(struct world *w, unsigned m, const struct item *item)
+{
+    bool asks = w->q.state == QUORUM_ACQUIRING || w->q.state == QUORUM_PAUSING;
+
+    if (!asks || !w->masters[m].in_doubt || !(members_all(&w->members) & 1u << m) ||
+        w->now >= deadline_of(w, item->sent, item->lease))
+        return;
+    if (item->sent < w->ask_sent)
+        w->ask_sent = item->sent;
+    w->ask_yes |= (quorum_mask)(1u << m);
+    book_hold(w);
+}
+
+/* The next round asks with the same token.  Without a vote that was granted meanwhile its lease
+ * counts from now. */
+static void book_round(struct world *w, const struct quorum *before)
+{
+    if (before->state == QUORUM_ACQUIRING || w->q.state != QUORUM_ACQUIRING ||
+        w->q.round != w->live)
+        return;
+    w->round_at = w->now;
+    if (w->ask_yes == 0)
+        w->ask_sent = w->now;
 }
 
 /* ---- After every step ---- */
@@ -264,6 +296,7 @@ void shadow_step(struct world *w, struct quorum_event *event)
     step_twin(w, event);
     if (before.ask > 0 && quorum_is_settled(&before))
         check_settled(w);
+    book_round(w, &before);
     MUST(w->act.send_len <= QUORUM_SENDS_MAX);
     for (unsigned i = 0; i < w->act.send_len; i++) {
         MUST(!w->is_detached);

@@ -2,9 +2,10 @@
  * events.c - fuzz target: all legal events of the machine, in any order.
  *
  * The bytes pick the settings, and then the events: requests of the owner, actions and answers
- * of masters, changes of links and of the members, and time.  The masters are modelled.  Each
- * stores a token until it expires, executes commands in order, and answers in order while its link
- * stands.  A command of a broken link may be executed later, or never.
+ * of masters, votes that other clients pass on, changes of links and of the members, and time.  The
+ * masters are modelled.  Each stores a token until it expires, executes commands in order, and
+ * answers in order while its link stands.  A command of a broken link may be executed later, or
+ * never.
  *
  * A shadow beside the machine checks every step (events-shadow.c).
  *
@@ -55,13 +56,21 @@ static void set_end(const struct world *w, struct master *master, const struct i
     master->late = w->now > item->sent + events_allowance(w, item->lease);
 }
 
+/* A standing token waits where it is refused, and is found where it was granted. */
 static void do_set(const struct world *w, struct master *master, struct item *item)
 {
-    if (master->foreign || master->stored != 0) {
+    bool is_ours = w->config.stands && master->stored == item->token;
+
+    master->waits.token = 0;
+    if (master->foreign || (master->stored != 0 && !is_ours)) {
         item->vote = QUORUM_VOTE_NO;
+        if (w->config.stands)
+            master->waits = *item;
         return;
     }
     item->vote = QUORUM_VOTE_YES;
+    if (is_ours && master->until >= w->now + item->lease)
+        return;
     master->stored = item->token;
     master->excused = false;
     set_end(w, master, item);
@@ -71,6 +80,7 @@ static void do_extend(const struct world *w, struct master *master, struct item 
 {
     if (master->stored != item->token) {
         item->vote = QUORUM_VOTE_NO;
+        master->waits.token = 0;
         return;
     }
     item->vote = QUORUM_VOTE_YES;
@@ -93,6 +103,8 @@ static void do_item(const struct world *w, struct master *master, struct item *i
         item->vote = master->stored == item->token ? QUORUM_VOTE_YES : QUORUM_VOTE_NO;
         if (master->stored == item->token)
             master->stored = 0;
+        if (master->waits.token == item->token)
+            master->waits.token = 0;
         break;
     case QUORUM_CMD_FENCE: /* The explorer and the simulator test fencing. */
     case QUORUM_CMD_RAISE:
@@ -137,7 +149,8 @@ static void obey_ghost(struct world *w, struct master *master)
     if (master->ghost.token == 0)
         return;
     do_item(w, master, &master->ghost);
-    if (master->ghost.command != QUORUM_CMD_RELEASE && master->ghost.vote == QUORUM_VOTE_YES)
+    if (master->ghost.command != QUORUM_CMD_RELEASE &&
+        (master->ghost.vote == QUORUM_VOTE_YES || master->waits.token != 0))
         master->excused = true; /* The client does not learn of it. */
     master->ghost.token = 0;
 }
@@ -194,10 +207,47 @@ static void hear(struct world *w, unsigned m)
     event.ask = item.ask;
     event.command = item.command;
     event.vote = item.vote;
-    event.elsewhere = item.vote == QUORUM_VOTE_NO && (item.ask & 1) != 0; /* For every other ask. */
+    event.stands = w->config.stands && item.vote != QUORUM_VOTE_YES;
+    event.elsewhere = !w->config.stands && item.vote == QUORUM_VOTE_NO &&
+                      (item.ask & 1) != 0; /* For every other ask.  No permit stands. */
     shadow_step(w, &event);
     /* A round with a majority of yes is won. */
     if (before.state == QUORUM_ACQUIRING && w->live != 0 && decides(w, w->ask_yes))
+        MUST(is_held(&w->q));
+}
+
+/* The other client releases its key, and passes it on to the token that waits.  A token waits no
+ * longer than its lease would last. */
+static void pass_on(const struct world *w, struct master *master)
+{
+    master->foreign = false;
+    if (master->waits.token == 0 || w->now > master->waits.sent + master->waits.lease)
+        return;
+    master->stored = master->waits.token;
+    master->grant = master->waits;
+    master->waits.token = 0;
+    master->until = w->now + master->grant.lease;
+    master->late = false;
+}
+
+/* The message may come twice, or late.  The shell hands over those for the token of the round, from
+ * masters that are up. */
+static void hear_grant(struct world *w, unsigned m, bool again)
+{
+    struct master *master = &w->masters[m];
+    struct quorum before = w->q;
+    struct quorum_event event = {.type = QUORUM_EV_GRANT, .master = (uint8_t)m};
+    struct item item = master->grant;
+
+    if (!again)
+        master->grant.token = 0;
+    if (item.token == 0 || item.token != w->q.round || !master->up)
+        return;
+    shadow_grant(w, m, &item);
+    event.sent = item.sent;
+    shadow_step(w, &event);
+    if ((before.state == QUORUM_ACQUIRING || before.state == QUORUM_PAUSING) && w->live != 0 &&
+        decides(w, w->ask_yes))
         MUST(is_held(&w->q));
 }
 
@@ -379,17 +429,22 @@ static void do_next(struct world *w)
         break;
     case 17:
         expire(w, master);
-        master->foreign = master->stored == 0 && !master->foreign;
+        if (byte >= 128 && master->foreign)
+            pass_on(w, master);
+        else
+            master->foreign = master->stored == 0 && !master->foreign;
         break;
     case 18:
-        if (byte < 128)
+        if (byte < 128 && master->grant.token != 0)
+            hear_grant(w, m, byte < 64);
+        else if (byte < 128)
             hear_again(w, m);
         else
             obey_ghost(w, master);
         break;
     case 19:
-        if (byte < 64)
-            master->stored = 0; /* FLUSHALL. */
+        if (byte < 64) /* FLUSHALL. */
+            master->stored = master->waits.token = 0;
         else if (byte >= 128)
             change_members(w);
         break;
@@ -422,6 +477,7 @@ static void set_up(struct world *w)
     config->pause_max = config->pause_min + (byte >> 3 & 3) * 10 * DRIFT_MS;
     config->drift.ppm = (byte & 32) ? 10000 : 333;
     config->drift.fixed = (byte & 64) ? 2 * DRIFT_MS : 0;
+    config->stands = (byte & 128) != 0 && !w->is_adopted;
     for (unsigned m = 0; m < w->masters_len; m++) {
         byte = next_byte(w) % 8;
         w->masters[m].up = byte < 5;

@@ -36,8 +36,11 @@ struct master {
     bool excused;      /* The client cannot have the token released. */
     bool foreign;      /* It stores another client's token. */
     struct item ghost; /* A command of a broken link, not executed yet; token 0: none. */
+    struct item waits; /* The latest SET whose token waits here for a release; token 0: none. */
+    struct item grant; /* The same, when its token was granted, as the message says. */
 
-    bool in_doubt; /* By its answers, it may store a token of the client. */
+    bool in_doubt;  /* By its answers, it may store a token of the client. */
+    uint32_t asked; /* The token of the latest SET that was sent to it. */
 };
 
 struct world {
@@ -58,6 +61,7 @@ struct world {
     uint32_t newest; /* The largest token that was used. */
     uint32_t ask;
     drift_time ask_sent;
+    drift_time round_at; /* When the latest round with this token began. */
     drift_span ask_lease;
     quorum_mask ask_yes;
     drift_time deadline;  /* The deadline of the hold; 0: the lock is not held. */
@@ -101,6 +105,8 @@ bool events_take(const struct master *master);
 void shadow_step(struct world *w, struct quorum_event *event);
 /* Book an answer, before the step that delivers it. */
 void shadow_answer(struct world *w, unsigned m, const struct item *item);
+/* Book a vote that a release has passed on, before the step that delivers it. */
+void shadow_grant(struct world *w, unsigned m, const struct item *item);
 /* Hand over a change of the members.  left: numbers of masters that others get next. */
 void shadow_change(struct world *w, struct members members, quorum_mask left);
 

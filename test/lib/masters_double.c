@@ -2,8 +2,33 @@
  * masters_double.c - masters that are up, have their data and count, in place of redlock/masters
  * and of the listening links.  The test defines masters_send(), listener_init() and listener_say().
  */
+#include "test/lib/masters_double.h"
+
+#include <stdlib.h>
+#include <string.h>
+
 #include "redlock/line/listener.h"
 #include "redlock/masters/masters.h"
+
+/* The words of a command, with a space between, and / for NUL. */
+void masters_double_decode(const char *command, size_t len, char *ret_text)
+{
+    const char *end = command + len, *at = strchr(command, '\n') + 1;
+    char *to = ret_text;
+
+    while (at < end) {
+        size_t word_len = strtoul(at + 1, NULL, 10);
+
+        at = strchr(at, '\n') + 1;
+        if (word_len < 100) {
+            for (size_t i = 0; i < word_len; i++)
+                *to++ = at[i] != '\0' ? at[i] : '/';
+            *to++ = ' ';
+        }
+        at += word_len + 2;
+    }
+    to[-1] = '\0';
+}
 
 void listener_start(struct listener *listener)
 {
@@ -52,10 +77,12 @@ quorum_mask masters_barred(const struct masters *all)
     return 0;
 }
 
+quorum_mask masters_double_uncounted;
+
 bool masters_count(struct masters *all, unsigned m, enum quorum_command command, drift_time at)
 {
-    (void)all, (void)m, (void)command, (void)at;
-    return true;
+    (void)all, (void)command, (void)at;
+    return !(masters_double_uncounted & mask_of(m));
 }
 
 void masters_raised(struct masters *all, unsigned m, uint64_t number)

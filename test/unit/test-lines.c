@@ -7,6 +7,7 @@
  */
 #include "test/lib/check.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "redlock/core/place.h"
@@ -14,6 +15,7 @@
 #include "redlock/lease/table.h"
 #include "redlock/line/lines.h"
 #include "redlock/line/turns.h"
+#include "test/lib/masters_double.h"
 
 #define MASTERS 3
 #define SENT_MAX 64
@@ -36,6 +38,7 @@ static unsigned sent_len;
 static struct sent said[SAID_MAX]; /* Likewise, to listening links. */
 static unsigned said_len;
 static drift_time now;
+static bool stands; /* The tokens of fair leases wait at the masters. */
 
 static struct env env;
 static struct masters masters;
@@ -44,32 +47,12 @@ static struct lines lines;
 
 /* ---- Doubles ---- */
 
-/* The words of a command, with a space between, and / for NUL. */
-static void decode(const char *command, size_t len, char *ret_text)
-{
-    const char *end = command + len, *at = strchr(command, '\n') + 1;
-    char *to = ret_text;
-
-    while (at < end) {
-        size_t word_len = strtoul(at + 1, NULL, 10);
-
-        at = strchr(at, '\n') + 1;
-        if (word_len < 100) {
-            for (size_t i = 0; i < word_len; i++)
-                *to++ = at[i] != '\0' ? at[i] : '/';
-            *to++ = ' ';
-        }
-        at += word_len + 2;
-    }
-    to[-1] = '\0';
-}
-
 static void note(struct sent *list, unsigned *len, unsigned master, const char *command,
                  size_t command_len)
 {
     CHECK(*len < SENT_MAX);
     list[*len] = (struct sent){.master = master};
-    decode(command, command_len, list[*len].text);
+    masters_double_decode(command, command_len, list[*len].text);
     ++*len;
 }
 
@@ -171,6 +154,7 @@ static struct redlock_lease *lock(enum kind_id kind)
         .pause_min = 1000 * DRIFT_S,
         .pause_max = 2000 * DRIFT_S,
         .hold_max = DRIFT_NEVER,
+        .stands = stands,
     };
     const struct redlock_lock_options opts = {
         .retry_delay_max_ms = 100, .note = "", .permits = kind == KIND_PERMIT ? 1 : 0};
@@ -555,6 +539,47 @@ TEST(a_waiter_in_the_queue_asks_again_for_channels_that_were_refused)
     end();
 }
 
+/* The master says that it passed the lock on to this waiter: to the token that waits there, or to a
+ * dead one. */
+static void grant(unsigned master, const struct redlock_lease *lease, bool is_dead)
+{
+    const struct place *place = lease_extra(lease);
+    char text[256];
+
+    (void)snprintf(text, sizeof text, "granted %s %" PRIu64 " 1.0 %s%s", place->waiter,
+                   (uint64_t)lease->q.sent, lease_token(lease), is_dead ? "0" : "");
+    tell_own(master, text);
+}
+
+/* What is wrong with a vote that was passed on. */
+enum flaw { FLAW_NONE, FLAW_DEAD, FLAW_DOWN, FLAW_CLOCK, FLAWS };
+
+TEST(a_lock_is_passed_on_by_masters_that_are_up_and_count_for_the_token_that_waits)
+{
+    struct redlock_lease *lease;
+
+    for (unsigned flaw = FLAW_NONE; flaw < FLAWS; flaw++) {
+        begin();
+        stands = true;
+        lease = lock(KIND_FAIR);
+        answer_all(REPLY_INTEGER, 2, "");
+        ring(); /* The next heartbeat carries the ticket, so the token waits. */
+        answer_all(REPLY_INTEGER, 2, "");
+        CHECK_INT(lease->q.state, QUORUM_PAUSING);
+        stands = false;
+        masters.peers.up = flaw == FLAW_DOWN ? 6 : 7;
+        masters_double_uncounted = flaw == FLAW_CLOCK ? 1 : 0;
+        grant(0, lease, flaw == FLAW_DEAD);
+        masters.peers.up = 7;
+        masters_double_uncounted = 0;
+        grant(1, lease, false);
+        CHECK_INT(lease->q.state, flaw == FLAW_NONE ? QUORUM_HELD : QUORUM_PAUSING);
+        grant(2, lease, false);
+        CHECK_INT(lease->q.state, QUORUM_HELD);
+        end();
+    }
+}
+
 CHECK_MAIN(RUN(a_waiter_listens_to_all_and_to_its_group),
            RUN(who_waits_for_a_permit_is_in_no_group),
            RUN(the_last_waiter_of_a_crowd_leaves_its_group),
@@ -566,4 +591,5 @@ CHECK_MAIN(RUN(a_waiter_listens_to_all_and_to_its_group),
            RUN(a_majority_that_tells_a_turn_wakes_that_waiter),
            RUN(a_turn_told_during_a_round_is_tried_after_it),
            RUN(a_confirmed_subscription_counts_as_a_turn_of_the_first),
-           RUN(a_waiter_in_the_queue_asks_again_for_channels_that_were_refused))
+           RUN(a_waiter_in_the_queue_asks_again_for_channels_that_were_refused),
+           RUN(a_lock_is_passed_on_by_masters_that_are_up_and_count_for_the_token_that_waits))

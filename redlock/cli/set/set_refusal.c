@@ -8,45 +8,21 @@
 
 #include "redlock/cli/set/set_report.h"
 
-static bool is_two_names(const char *error)
-{
-    return strncmp(error, "is the same server as ", 22) == 0;
-}
-
-/* The master that the error names.  Returns found->masters if there is none. */
-static unsigned twin_of(const struct survey *found, const char *error)
-{
-    unsigned number = 0;
-
-    (void)sscanf(error, "is the same server as master %u", &number);
-    return number > 0 && number <= found->masters ? number - 1 : found->masters;
-}
-
-/* The member of the set that this master is.  NULL: it is none. */
-static const struct config_member *member_of(const struct survey *found, unsigned m)
-{
-    for (unsigned i = 0; i < found->newest.members_len; i++)
-        if (survey_find(found, &found->newest.members[i]) == m)
-            return &found->newest.members[i];
-    return NULL;
-}
-
 static bool is_other_database(const struct survey *found, unsigned m, unsigned twin)
 {
-    return twin < found->masters &&
-           inspect_master(found->rl, m).uri->db != inspect_master(found->rl, twin).uri->db;
+    return inspect_master(found->rl, m).uri->db != inspect_master(found->rl, twin).uri->db;
 }
 
 /* Another database has other data, so a name behind its place would not help. */
 static void say_two_names(const struct survey *found, unsigned m)
 {
     const struct survey_master *master = &found->of[m];
-    unsigned twin = twin_of(found, master->error);
-    const struct config_member *member = member_of(found, twin);
+    unsigned twin = survey_twin(found, m);
+    const struct config_member *member = survey_member_of(found, twin);
     const char *place = master->member.place;
 
     if (is_other_database(found, m, twin)) {
-        member = member != NULL ? member : member_of(found, m);
+        member = member != NULL ? member : survey_member_of(found, m);
         cli_say("%s %s, in another database, and a server has one vote: %s%s", place, master->error,
                 member != NULL ? "write it as the set does, as " : "give only one of them",
                 member != NULL ? member->name : "");
@@ -60,7 +36,7 @@ static void say_two_names(const struct survey *found, unsigned m)
 int set_refusal_two_names(const struct survey *found)
 {
     for (unsigned m = 0; m < found->masters; m++) {
-        if (!is_two_names(found->of[m].error))
+        if (survey_twin(found, m) == found->masters)
             continue;
         say_two_names(found, m);
         return CLI_CHANGE;

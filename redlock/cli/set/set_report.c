@@ -138,15 +138,6 @@ static void print_member(const struct survey *survey, unsigned member)
     (void)printf("\n");
 }
 
-/* True: a line is printed for it already. */
-static bool is_member(const struct survey *survey, unsigned m)
-{
-    for (unsigned i = 0; i < survey->newest.members_len; i++)
-        if (survey_find(survey, &survey->newest.members[i]) == m)
-            return true;
-    return false;
-}
-
 static void print_others(const struct survey *survey)
 {
     char why[SURVEY_ERROR_MAX];
@@ -154,7 +145,7 @@ static void print_others(const struct survey *survey)
     for (unsigned m = 0; m < survey->masters; m++) {
         const struct survey_master *master = &survey->of[m];
 
-        if (is_member(survey, m))
+        if (survey_member_of(survey, m) != NULL)
             continue;
         set_report_why(survey, m, why);
         (void)printf("%s  is no member", inspect_master(survey->rl, m).name);
@@ -273,7 +264,7 @@ void set_report_json(const struct survey *survey)
     }
     (void)printf("],\"others\":[");
     for (unsigned m = 0; m < survey->masters; m++) {
-        if (is_member(survey, m))
+        if (survey_member_of(survey, m) != NULL)
             continue;
         (void)printf("%s", is_first ? "" : ",");
         print_json(survey, &survey->of[m].member, m);

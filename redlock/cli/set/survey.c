@@ -324,6 +324,37 @@ static void ask_witnesses(struct survey *survey)
     wait_until(survey, time_all);
 }
 
+/* True: of two names of one server, the answer is shown with the first.  It is a member, or stands
+ * earlier in the list. */
+static bool comes_first(const struct survey *survey, unsigned m, unsigned twin)
+{
+    bool is_member = survey_member_of(survey, m) != NULL;
+
+    return is_member != (survey_member_of(survey, twin) != NULL) ? is_member : m < twin;
+}
+
+/* Which of two links to one server answers depends on which was up first.  What is shown must not
+ * depend on it. */
+static void sort_twins(struct survey *survey)
+{
+    for (unsigned m = 0; m < survey->masters; m++) {
+        struct survey_master *one = &survey->of[m], *other, answer;
+        unsigned twin = survey_twin(survey, m);
+
+        if (twin == survey->masters || !survey->of[twin].answered || !comes_first(survey, m, twin))
+            continue;
+        other = &survey->of[twin];
+        answer = *other;
+        answer.member = one->member;
+        answer.is_named = one->is_named;
+        *one = answer;
+        (void)snprintf(answer.error, sizeof answer.error, "is the same server as master %u (%s)",
+                       m + 1, inspect_master(survey->rl, m).name);
+        *other = (struct survey_master){.member = other->member, .is_named = other->is_named};
+        fail(other, answer.error);
+    }
+}
+
 /* ---- One survey ---- */
 
 /* A client has no room for so many masters.  Name a master whose configuration has them. */
@@ -383,6 +414,7 @@ static int ask_list(struct survey *survey, struct cli *cli)
     ask_all(survey);
     survey_choose_set(survey);
     ask_witnesses(survey);
+    sort_twins(survey);
     return session_signal_exit(&survey->session);
 }
 

@@ -80,6 +80,13 @@ bool survey_is_argument(const struct survey *survey, unsigned master);
 /* The master that is this member.  Returns survey->masters if there is none. */
 unsigned survey_find(const struct survey *survey, const struct config_member *member);
 
+/* The member of survey->newest that this master is.  NULL: it is none. */
+const struct config_member *survey_member_of(const struct survey *survey, unsigned master);
+
+/* The master that is the same server, and has its link and its vote.  Returns survey->masters if
+ * there is none. */
+unsigned survey_twin(const struct survey *survey, unsigned master);
+
 /* It answered, belongs to the set of survey->newest, and has an epoch. */
 bool survey_votes(const struct survey *survey, unsigned master);
 

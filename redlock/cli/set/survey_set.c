@@ -20,6 +20,22 @@ unsigned survey_find(const struct survey *survey, const struct config_member *me
     return survey->masters;
 }
 
+const struct config_member *survey_member_of(const struct survey *survey, unsigned m)
+{
+    for (unsigned i = 0; i < survey->newest.members_len; i++)
+        if (survey_find(survey, &survey->newest.members[i]) == m)
+            return &survey->newest.members[i];
+    return NULL;
+}
+
+unsigned survey_twin(const struct survey *survey, unsigned m)
+{
+    unsigned number = 0; /* masters.c writes this error. */
+
+    (void)sscanf(survey->of[m].error, "is the same server as master %u", &number);
+    return number > 0 && number <= survey->masters ? number - 1 : survey->masters;
+}
+
 bool survey_is_argument(const struct survey *survey, unsigned m)
 {
     return m >= survey->listed && m - survey->listed < survey->arguments;

@@ -85,7 +85,7 @@ static void put_waiting(const struct server *server, struct line *line,
 
     if (!args_stands(command))
         return;
-    if (waiting == NULL && line->waiting_len == LINE_MAX)
+    if (waiting == NULL && line->waiting_len == WAITING_MAX)
         world_fail("simulator", "too many tokens wait");
     if (line->waiting_len == 0)
         line->waiting_ends_ms = store_wall_ms(server) + lasts_ms;

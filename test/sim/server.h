@@ -59,6 +59,7 @@ struct marks {
 /* The queue of one resource (line.c).  Chosen: shorter than in the script, so that it is full
  * now and then. */
 #define LINE_MAX 64
+#define WAITING_MAX 512 /* Chosen: more than wait in a run of many short locks. */
 struct line {
     unsigned len;
     uint64_t ends_ms; /* When the whole queue expires. */
@@ -73,7 +74,7 @@ struct line {
     struct line_waiting {
         int waiter, token;
         uint64_t ttl_ms, sent;
-    } waiting[LINE_MAX];
+    } waiting[WAITING_MAX];
 };
 
 enum server_mood { MOOD_FINE, MOOD_OOM, MOOD_MISCONF, MOOD_READONLY, MOOD_LOADING };

@@ -1,5 +1,5 @@
-// bench.mjs [--in-flight K | --contend K [--hold-ms MS]] [--cycles N] - lock + unlock cycles of
-// npm's redlock; with --contend, K clients take turns with one lock.
+// bench.mjs [--in-flight K | --contend K [--hold-ms MS]] [--cycles N | --seconds S] - lock + unlock
+// cycles of npm's redlock; with --contend, K clients take turns with one lock.
 //
 // Prints the line that `redlock bench` prints.  The masters are those of REDLOCK_MASTERS.
 
@@ -42,10 +42,20 @@ async function cycle(redlock, resource, figures) {
 }
 
 async function slot(redlock, i, figures) {
-  while (figures.left > 0) {
+  while (figures.left > 0 && performance.now() < figures.endMs) {
     figures.left--;
     await cycle(redlock, `bench/${i}`, figures);
   }
+}
+
+// Figures of cycles that have not begun: so many, or until an end.
+function fresh(cycles, seconds) {
+  const endMs = performance.now() + seconds * 1000;
+  return { left: cycles, endMs, errors: 0, acquire: [], unlock: [] };
+}
+
+function slots(redlock, inFlight, figures) {
+  return Promise.all(Array.from({ length: inFlight }, (_, i) => slot(redlock, i, figures)));
 }
 
 // ---- Contending ----
@@ -119,6 +129,7 @@ const { values } = parseArgs({
   options: {
     'in-flight': { type: 'string', default: '1' },
     cycles: { type: 'string', default: '5000' },
+    seconds: { type: 'string' },
     contend: { type: 'string' },
     'hold-ms': { type: 'string', default: '5' },
   },
@@ -129,14 +140,17 @@ if (values.contend !== undefined) {
   exit(0);
 }
 const inFlight = count(values['in-flight'], '--in-flight');
-const figures = { left: count(values.cycles, '--cycles'), errors: 0, acquire: [], unlock: [] };
-const clients = await connect();
-const redlock = new Redlock(clients, { retryCount: 0 });
-await cycle(redlock, 'bench/warm-up', { acquire: [], unlock: [], errors: 0 }); // Loads the scripts.
+const seconds = Number(values.seconds ?? Infinity);
+const cycles = values.seconds === undefined ? count(values.cycles, '--cycles') : Infinity;
+const redlock = new Redlock(await connect(), { retryCount: 0 });
+redlock.on('error', () => {}); // Counted where the cycle fails.
+await cycle(redlock, 'bench/warm-up', fresh(1, Infinity)); // Loads the scripts.
+if (values.seconds !== undefined) await slots(redlock, inFlight, fresh(Infinity, seconds / 4));
 
+const figures = fresh(cycles, seconds);
 const began = performance.now();
 const cpuBegan = process.cpuUsage();
-await Promise.all(Array.from({ length: inFlight }, (_, i) => slot(redlock, i, figures)));
+await slots(redlock, inFlight, figures);
 const elapsedMs = performance.now() - began;
 print(figures, elapsedMs, process.cpuUsage(cpuBegan));
-await redlock.quit();
+exit(0); // A client of a master that is down would go on to connect.

@@ -1,4 +1,5 @@
 // clients.mjs - one ioredis connection for each master in REDLOCK_MASTERS ("host:port,...").
+// A minority of them may be down.
 
 import Redis from 'ioredis';
 import { env } from 'node:process';
@@ -14,6 +15,9 @@ export async function connect(masters = env.REDLOCK_MASTERS ?? '') {
     });
   });
   if (clients.length === 0) throw new Error('REDLOCK_MASTERS is not set');
-  await Promise.all(clients.map((client) => client.connect()));
+  for (const client of clients) client.on('error', () => {}); // It connects again by itself.
+  const ended = await Promise.allSettled(clients.map((client) => client.connect()));
+  const up = ended.filter((end) => end.status === 'fulfilled').length;
+  if (2 * up <= clients.length) throw new Error(`only ${up} of ${clients.length} masters are up`);
   return clients;
 }

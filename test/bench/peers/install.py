@@ -91,7 +91,7 @@ class Installer:
             raise Missing("pkg-config does not know redis++: no registry has it, so build it from its "
                           "source, and say where in PKG_CONFIG_PATH") from missing
         program = self.folder / "redis++"
-        self.run(["g++", "-std=c++17", "-O3", "-o", program, PEERS / "redis++.cc", *flags, "-pthread"])
+        self.run(["g++", "-std=c++17", "-O3", "-o", program, PEERS / "redis++.cpp", *flags, "-pthread"])
         return [program]
 
     def jars(self, name):

@@ -21,7 +21,8 @@
 using namespace std::chrono;
 using namespace sw::redis;
 
-namespace {
+namespace
+{
 
 constexpr milliseconds ttl{10000};
 constexpr milliseconds failed_pause{1}; // What fails is tried again after this pause.
@@ -45,7 +46,8 @@ figures slot(const masters &all, const std::string &name, steady_clock::time_poi
             RedLock<RedLockMutex> lock(mutex, std::defer_lock);
             locked = lock.try_lock(ttl);
             if (locked) {
-                found.acquire_us.push_back(duration<double, std::micro>(steady_clock::now() - began).count());
+                found.acquire_us.push_back(
+                    duration<double, std::micro>(steady_clock::now() - began).count());
                 lock.unlock();
                 found.cycles++;
             }
@@ -113,7 +115,8 @@ int main(int argc, char **argv)
     const auto cpu_began = std::clock(); // Of all threads.
     const auto found = run(all, in_flight, seconds);
     const auto cpu_us = double(std::clock() - cpu_began) * 1e6 / CLOCKS_PER_SEC;
-    std::printf("cycles_per_s=%.1f acquire_p50_us=%.1f acquire_p99_us=%.1f cpu_us_per_cycle=%.2f errors=%zu\n",
+    std::printf("cycles_per_s=%.1f acquire_p50_us=%.1f acquire_p99_us=%.1f cpu_us_per_cycle=%.2f "
+                "errors=%zu\n",
                 double(found.cycles) / duration<double>(steady_clock::now() - began).count(),
                 percentile(found.acquire_us, 50), percentile(found.acquire_us, 99),
                 cpu_us / double(std::max<size_t>(found.cycles, 1)), found.errors);

@@ -89,8 +89,8 @@ static int print_rules(struct cli *cli, const char *user, const struct rights_wa
         put_place(&page, i, wanted);
     (void)printf("%s\n", cli->json ? "]}" : "");
     if (!cli->json)
-        cli_say("replace PASSWORD; then CONFIG REWRITE, or ACL SAVE with an aclfile, or the user "
-                "is gone after a restart");
+        cli_hint("replace PASSWORD; then CONFIG REWRITE, or ACL SAVE with an aclfile, or the user "
+                 "is gone after a restart");
     return cli_flush_output();
 }
 

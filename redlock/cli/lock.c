@@ -63,7 +63,7 @@ static int hand_over(struct session *session, const struct cli_names *names, con
 
     if (!await_space(session, lease)) {
         if (session->signal == 0)
-            cli_say("the lock %s ran out before its token could be printed",
+            cli_say(MSG_LOST, "the lock %s ran out before its token could be printed",
                     cli_show_name(name, shown));
         redlock_cancel(lease);
         return session->signal == 0 ? CLI_LOST : session_signal_exit(session);
@@ -73,7 +73,7 @@ static int hand_over(struct session *session, const struct cli_names *names, con
     if (code == CLI_OK)
         (void)redlock_detach(lease); /* Cannot fail: it is held, and nothing is under way. */
     else if (session_unlock(session, lease) == CLI_OK)
-        cli_say("the lock %s was released", cli_show_name(name, shown));
+        cli_hint("the lock %s was released", cli_show_name(name, shown));
     return code; /* The first failure counts. */
 }
 

@@ -41,7 +41,7 @@ static void need_stack(void)
 
     if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= STACK_MIN)
         return;
-    cli_say("the stack may have %llu KiB, and redlock needs %llu: ulimit -s %llu",
+    cli_say(MSG_SYSTEM, "the stack may have %llu KiB, and redlock needs %llu: ulimit -s %llu",
             (unsigned long long)limit.rlim_cur / 1024, (unsigned long long)STACK_MIN / 1024,
             (unsigned long long)STACK_MIN / 1024);
     exit(CLI_INTERNAL);
@@ -64,15 +64,29 @@ static void need_command(struct cli *cli, const char *name)
         cli_usage_error(cli, "no such command: %s", cli_show_argument(name, shown));
 }
 
-/* `redlock help [COMMAND | combine]`; argv[optind] is "help". */
+/* True: the word was the identifier of a message, and its help is printed. */
+static bool help_on_message(const char *word)
+{
+#define MESSAGE_HELP(name, id, happened, remedy) \
+    if (strcmp(word, id) == 0)                   \
+        return printf("%s: %s\nWhat to do: %s\n", id, happened, remedy) >= 0;
+    MESSAGES(MESSAGE_HELP)
+#undef MESSAGE_HELP
+    return false;
+}
+
+/* `redlock help [COMMAND | combine | IDENTIFIER]`; argv[optind] is "help". */
 static void help(struct cli *cli, int argc, char **argv)
 {
     if (argc - optind > 2)
-        cli_usage_error(cli, "too many arguments; needed: help [COMMAND | combine]");
+        cli_usage_error(cli, "too many arguments; needed: help [COMMAND | combine | IDENTIFIER]");
     if (argc - optind == 2 && strcmp(argv[optind + 1], "combine") == 0) {
         cli_print_combinations();
         exit(cli_flush_output());
     }
+    if (argc - optind == 2 && find_command(argv[optind + 1]) == NULL &&
+        help_on_message(argv[optind + 1]))
+        exit(cli_flush_output());
     if (argc - optind == 2 && strcmp(argv[optind + 1], "help") != 0 && argv[optind + 1][0] != '-')
         need_command(cli, argv[optind + 1]);
     cli_print_help(cli);

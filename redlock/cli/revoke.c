@@ -7,6 +7,7 @@
 #include "redlock/cli/revoke.h"
 
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,12 +48,16 @@ struct revoking {
 static void write_text(struct revoking *r)
 {
     const char *user = getenv("USER"), *reason = r->wanted->reason;
+    const struct passwd *account = user == NULL ? getpwuid(getuid()) : NULL;
     char host[WHO_MAX - 21 + 1] = "";
 
     (void)gethostname(host, sizeof host - 1); /* Without a host if this fails. */
     (void)snprintf(r->text, sizeof r->text, WIRE_REVOKED "%.12s@%.*s/%d%s%s",
-                   user != NULL ? user : "", (int)sizeof host, host, (int)getpid(),
-                   reason != NULL ? ": " : "", reason != NULL ? reason : "");
+                   user != NULL      ? user
+                   : account != NULL ? account->pw_name
+                                     : "somebody",
+                   (int)sizeof host, host, (int)getpid(), reason != NULL ? ": " : "",
+                   reason != NULL ? reason : "");
     (void)text_clean(r->text);
 }
 
@@ -207,7 +212,8 @@ static int too_few(const struct revoking *r, const char *what)
     char name[CLI_NAMES_SHOWN_MAX + 24];
     unsigned forbidden = 0, others = 0;
 
-    cli_say("%s %s: too few masters answered as they should", show_name(r, name), what);
+    cli_say(MSG_NOT_REVOKED, "%s %s: too few masters answered as they should", show_name(r, name),
+            what);
     for (unsigned m = 0; m < client.masters; m++) {
         const struct inspect_master master = inspect_master(r->session.rl, m);
         const char *error = (client.linked & mask_of(m)) != 0 ? r->error[m] : master.error;
@@ -216,10 +222,11 @@ static int too_few(const struct revoking *r, const char *what)
             continue;
         forbidden += strstr(error, "NOPERM") != NULL;
         others += strstr(error, "NOPERM") == NULL;
-        cli_say("master %u (%s): %s", m + 1, master.name, error);
+        cli_say_reason(MSG_NONE, error, "master %u (%s): %s", m + 1, master.name, error);
     }
     if (members_all(&client.lists) == 0)
-        cli_say("no set of masters is known: `redlock status%s` says more", r->cli->masters_option);
+        cli_hint("no set of masters is known: `redlock status%s` says more",
+                 r->cli->masters_option);
     return forbidden > others ? CLI_FORBIDDEN : CLI_UNREACHABLE;
 }
 
@@ -233,14 +240,16 @@ static int refuse(const struct revoking *r, enum revoke_status status)
     case REVOKE_TOO_FEW:
         return too_few(r, "was left alone");
     case REVOKE_OVERTAKEN:
-        cli_say("%s was left alone: the set of masters has just changed: run this again", name);
+        cli_say(MSG_NOT_REVOKED,
+                "%s was left alone: the set of masters has just changed: run this again", name);
         return CLI_UNREACHABLE;
     case REVOKE_NO_LOCK:
-        cli_say("%s: redlock did not write this key on master %u (%s): delete it there", name,
+        cli_say(MSG_FOREIGN_KEY,
+                "%s: redlock did not write this key on master %u (%s): delete it there", name,
                 r->revoke.culprit + 1, inspect_master(r->session.rl, r->revoke.culprit).name);
         return CLI_CHANGE;
     case REVOKE_NOBODY:
-        cli_say("nobody holds %s on a majority of the masters%s", name,
+        cli_say(MSG_LOST, "nobody holds %s on a majority of the masters%s", name,
                 r->wanted->permit == 0 ? ".  For a permit of this name use --permit N" : "");
         return CLI_LOST;
     case REVOKE_ALREADY:
@@ -279,9 +288,9 @@ static bool is_wanted(struct revoking *r, bool is_revoked)
     char name[CLI_NAMES_SHOWN_MAX + 24], holder[CLI_NAMES_SHOWN_MAX];
     const struct revoke *revoke = &r->revoke;
 
-    cli_say("%s %s%s for %.3f s more", show_name(r, name), is_revoked ? "is " : "is held by ",
-            revoke->has_readers ? "readers" : show_text(revoke->text, holder),
-            revoke_left_ms(revoke) / 1e3);
+    cli_hint("%s %s%s for %.3f s more", show_name(r, name), is_revoked ? "is " : "is held by ",
+             revoke->has_readers ? "readers" : show_text(revoke->text, holder),
+             revoke_left_ms(revoke) / 1e3);
     if (r->wanted->yes)
         return true;
     (void)fprintf(
@@ -331,8 +340,8 @@ static int delete_now(struct revoking *r, quorum_mask masters)
     ask(r, masters, QUERY_DELETE);
     if (!members_decide(&r->revoke.lists, r->deleted))
         return too_few(r, "is revoked, but was not deleted on a majority");
-    cli_say("%s: two may work for %.3f s more, unless the holder has ended", show_name(r, name),
-            left_ms / 1e3);
+    cli_say(MSG_TWO_HOLDERS, "%s: two may work for %.3f s more, unless the holder has ended",
+            show_name(r, name), left_ms / 1e3);
     return print(r, mask_count(masters), 0, revoke_number(&r->revoke));
 }
 
@@ -346,18 +355,30 @@ static int carry_out(struct revoking *r)
     status = revoke_judge(&r->revoke);
     revoked = revoke_masters(&r->revoke);
     if (status == REVOKE_TOO_FEW && revoked != 0)
-        cli_say("%s is revoked on %u masters, which are no majority: its holder may go on, so run "
+        cli_say(MSG_NOT_REVOKED,
+                "%s is revoked on %u masters, which are no majority: its holder may go on, so run "
                 "this again",
                 show_name(r, name), mask_count(revoked));
     if (status == REVOKE_TOO_FEW)
         return too_few(r, "is not revoked");
     if (status == REVOKE_NOBODY) {
-        cli_say("the holder of %s has ended meanwhile: nothing was revoked", show_name(r, name));
+        cli_say(MSG_LOST, "the holder of %s has ended meanwhile: nothing was revoked",
+                show_name(r, name));
         return CLI_LOST;
     }
     if (r->wanted->now)
         return delete_now(r, revoked);
     return print(r, mask_count(revoked), revoke_left_ms(&r->revoke), revoke_number(&r->revoke));
+}
+
+static int leave_alone(const struct revoking *r)
+{
+    char name[CLI_NAMES_SHOWN_MAX + 24];
+
+    if (r->session.signal != 0)
+        return session_signal_exit(&r->session);
+    cli_say(MSG_NOT_REVOKED, "%s was left alone: the answer was not yes", show_name(r, name));
+    return CLI_HELD;
 }
 
 static int run(struct revoking *r)
@@ -384,7 +405,7 @@ static int run(struct revoking *r)
         return print(r, mask_count(r->revoke.holders), revoke_left_ms(&r->revoke), 0);
     }
     if (!is_wanted(r, status == REVOKE_ALREADY))
-        return r->session.signal != 0 ? session_signal_exit(&r->session) : CLI_HELD;
+        return leave_alone(r);
     if (status != REVOKE_ALREADY)
         return carry_out(r);
     (void)snprintf(r->text, sizeof r->text, "%s", r->revoke.text);

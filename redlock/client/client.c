@@ -399,10 +399,10 @@ static void warn_of_number(const struct redlock *rl)
     unsigned masters = rl->options.masters_len;
 
     if (masters < 3)
-        env_log(&rl->env, REDLOCK_LOG_WARNING,
+        env_log(&rl->env, REDLOCK_LOG_WARNING, MSG_FEW_MASTERS,
                 "masters: %u of them, and no lock survives the loss of one; use 3 or 5", masters);
     else if (masters % 2 == 0)
-        env_log(&rl->env, REDLOCK_LOG_WARNING,
+        env_log(&rl->env, REDLOCK_LOG_WARNING, MSG_FEW_MASTERS,
                 "masters: %u, an even number, survive no more losses than %u do", masters,
                 masters - 1);
 }
@@ -458,7 +458,7 @@ int redlock_open(const struct redlock_options *opts, struct redlock **ret_rl)
         goto fail_parts;
     warn_of_number(rl);
     if (rl->options.trusts_all)
-        env_log(&rl->env, REDLOCK_LOG_WARNING,
+        env_log(&rl->env, REDLOCK_LOG_WARNING, MSG_TLS_UNVERIFIED,
                 "TLS: certificates are NOT VERIFIED: anybody on the way can answer for the masters "
                 "and read the passwords");
     masters_start(&rl->masters);

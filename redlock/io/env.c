@@ -20,15 +20,17 @@ uint32_t env_random(struct env *env)
     return (uint32_t)(z >> 32);
 }
 
-void env_log(const struct env *env, enum redlock_level level, const char *format, ...)
+void env_log(const struct env *env, enum redlock_level level, enum msg message, const char *format,
+             ...)
 {
-    char line[LINE_MAX];
+    char line[LINE_MAX], text[LINE_MAX - 32]; /* An identifier is shorter. */
     va_list args;
 
     if (env->log == NULL)
         return;
     va_start(args, format);
-    (void)vsnprintf(line, sizeof line, format, args);
+    (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    (void)snprintf(line, sizeof line, "%s [%s]", text, message_id(message));
     env->log(env->log_arg, level, text_clean(line)); /* It may quote a master. */
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "redlock/base/alarm.h"
+#include "redlock/base/message.h"
 #include "redlock/io/loop.h"
 #include "redlock/redlock.h"
 
@@ -57,8 +58,8 @@ static inline drift_time env_now(const struct env *env)
 /* 32 random bits to spread retries.  They are not secret. */
 uint32_t env_random(struct env *env);
 
-/* Write one line to the caller's log. */
-void env_log(const struct env *env, enum redlock_level level, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* Write one line to the caller's log.  It ends with the identifier, in brackets. */
+void env_log(const struct env *env, enum redlock_level level, enum msg message, const char *format,
+             ...) __attribute__((format(printf, 4, 5)));
 
 #endif /* REDLOCK_ENV_H */

@@ -127,7 +127,7 @@ void explain_revoked(const struct redlock_lease *lease, unsigned master, const c
     (void)snprintf(leases->revoked.text, sizeof leases->revoked.text, "%s", text);
     (void)text_clean(leases->revoked.text);
     quote_names(lease, name, sizeof name);
-    env_log(leases->env, REDLOCK_LOG_WARNING, "lock %s: %s, says master %u (%s)", name,
+    env_log(leases->env, REDLOCK_LOG_WARNING, MSG_REVOKED, "lock %s: %s, says master %u (%s)", name,
             leases->revoked.text, master + 1, masters_name(leases->masters, master));
 }
 
@@ -182,12 +182,27 @@ bool explain_wait(const struct redlock_lease *lease)
     return true;
 }
 
+/* True: masters without trouble would have been enough, so it is not the masters that lost it. */
+static bool are_well(const struct redlock_lease *lease)
+{
+    const struct masters *masters = lease->leases->masters;
+    const struct answers answers = {lease->silent, lease->gone};
+    quorum_mask well = 0;
+
+    for (unsigned m = 0; m < masters->peers.len; m++)
+        if (trouble_of(masters, m, &answers, "silent")[0] == '\0')
+            well |= mask_of(m);
+    return members_decide(&masters->peers.members, well & members_all(&masters->peers.members));
+}
+
 bool explain_loss(const struct redlock_lease *lease, char *buf, size_t size)
 {
     bool revoked = is_revoked(lease);
 
     if (revoked)
         (void)snprintf(buf, size, "%s", lease->leases->revoked.text);
+    else if (lease_remaining_ms(lease) == 0 && are_well(lease))
+        buf[0] = '\0';
     else
         list_troubles(lease->leases, (struct answers){lease->silent, lease->gone}, buf, size);
     return revoked;

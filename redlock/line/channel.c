@@ -137,7 +137,7 @@ void channel_subscribe_refused(const struct channel *channel)
 void channel_refused(struct channels *channels, unsigned master, const char *text)
 {
     if (!(channels->refused & mask_of(master)))
-        env_log(channels->env, REDLOCK_LOG_WARNING,
+        env_log(channels->env, REDLOCK_LOG_WARNING, MSG_NO_PUBLISH,
                 "master %u (%s): refuses to announce released locks: %s", master + 1,
                 masters_name(channels->masters, master), text);
     channels->refused |= mask_of(master);

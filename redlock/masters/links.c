@@ -152,7 +152,7 @@ static void open_link(struct links *links, unsigned m, const char *place)
     if (status == REDLOCK_E_NOMEM)
         return;
     if (status != REDLOCK_OK)
-        env_log(links->peers->env, REDLOCK_LOG_WARNING,
+        env_log(links->peers->env, REDLOCK_LOG_WARNING, MSG_NO_CONNECTION,
                 "masters: a member has the place %s, which cannot be reached: %s", place,
                 error_message());
     else if (make_link(links, m, &links->made[m]) != 0)

@@ -71,12 +71,13 @@ static void log_link(const struct peers *peers, unsigned m, const struct link_fa
     const struct link *link = peers->links[m];
 
     if (fall == NULL) {
-        env_log(peers->env, REDLOCK_LOG_INFO, "master %u (%s): up, version %s", m + 1,
+        env_log(peers->env, REDLOCK_LOG_INFO, MSG_UP, "master %u (%s): up, version %s", m + 1,
                 link_name(link), link_info(link)->version);
         warn(peers, m);
     } else if (fall->is_news) {
-        env_log(peers->env, REDLOCK_LOG_WARNING, "master %u (%s): %s; next attempt in %d ms", m + 1,
-                link_name(link), link_error(link), (int)drift_to_ms(fall->retry_in));
+        env_log(peers->env, REDLOCK_LOG_WARNING, message_of_reason(link_error(link)),
+                "master %u (%s): %s; next attempt in %d ms", m + 1, link_name(link),
+                link_error(link), (int)drift_to_ms(fall->retry_in));
     }
 }
 
@@ -188,8 +189,9 @@ static void log_set(const struct masters *masters)
     char text[SET_TEXT_MAX];
 
     set_print(now, text, sizeof text);
-    env_log(masters->peers.env, REDLOCK_LOG_INFO, "masters: version %" PRIu64 " of the set%s: %s",
-            now->version, config_is_joint(now) ? ", which changes" : "", text);
+    env_log(masters->peers.env, REDLOCK_LOG_INFO, MSG_SET_CHANGED,
+            "masters: version %" PRIu64 " of the set%s: %s", now->version,
+            config_is_joint(now) ? ", which changes" : "", text);
 }
 
 static void on_set(void *cookie, const struct seats_change *change)
@@ -224,7 +226,8 @@ static void on_founded(void *cookie, const struct seats_change *change)
     char text[SET_TEXT_MAX];
 
     set_print(&masters->set.seats.now, text, sizeof text);
-    env_log(masters->peers.env, REDLOCK_LOG_INFO, "masters: they are a set now: %s", text);
+    env_log(masters->peers.env, REDLOCK_LOG_INFO, MSG_SET_FOUNDED,
+            "masters: they are a set now: %s", text);
     standing_on_founding(&masters->standing, change);
 }
 
@@ -232,7 +235,8 @@ static void on_refused(void *cookie, unsigned m)
 {
     struct masters *masters = cookie;
 
-    env_log(masters->peers.env, REDLOCK_LOG_WARNING, "masters: %s", masters->set.why);
+    env_log(masters->peers.env, REDLOCK_LOG_WARNING, MSG_WRONG_SET, "masters: %s",
+            masters->set.why);
     standing_on_refusal(&masters->standing, m);
 }
 

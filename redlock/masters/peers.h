@@ -52,7 +52,7 @@ struct peers {
 /* Log a warning about one master. */
 static inline void peers_warn(const struct peers *peers, unsigned m, const char *text)
 {
-    env_log(peers->env, REDLOCK_LOG_WARNING, "master %u (%s): %s", m + 1,
+    env_log(peers->env, REDLOCK_LOG_WARNING, message_of_reason(text), "master %u (%s): %s", m + 1,
             link_name(peers->links[m]), text);
 }
 

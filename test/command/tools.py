@@ -232,9 +232,23 @@ def has_tls(program):
     return b"--tls" in known.stdout and b"this build has no TLS" not in probe.stderr
 
 
+def known_identifiers():
+    with open(ROOT + "/redlock/base/message.h", encoding="utf-8") as table:
+        return set(re.findall(r'^    X\(\w+,[\s\\]*"([a-z-]+)"', table.read(), re.MULTILINE))
+
+
+IDENTIFIERS = known_identifiers()
+IN_BRACKETS = re.compile(r" \[([a-z]+(?:-[a-z]+)*(?:, [a-z]+(?:-[a-z]+)*)*)\]$", re.MULTILINE)
+
+
 class Result:
+    """err is without the identifiers of its messages, which are in ids."""
+
     def __init__(self, args, code, out, err):
-        self.args, self.code, self.out, self.err = args, code, out, err
+        self.args, self.code, self.out, self.printed = args, code, out, err
+        self.err = IN_BRACKETS.sub("", err)
+        self.ids = [name for ids in IN_BRACKETS.findall(err) for name in ids.split(", ")]
+        assert set(self.ids) <= IDENTIFIERS, f"{set(self.ids) - IDENTIFIERS} are not in redlock/base/message.h: {err}"
 
     def __repr__(self):
         return f"{self.args!r}\n  exit {self.code}\n  out {self.out!r}\n  err {self.err!r}"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "redlock/base/error.h"
+#include "redlock/base/message.h"
 
 #include "test/lib/check.h"
 
@@ -62,6 +63,51 @@ TEST(unknown_statuses_have_a_text)
     CHECK_STR(redlock_strerror(INT32_MIN), "unknown status");
     CHECK_STR(redlock_strerror(REDLOCK_NOT_READY + 1), "unknown status");
     CHECK_STR(redlock_strerror(REDLOCK_E_WRONG_SET - 1), "unknown status");
+}
+
+TEST(every_failure_has_an_identifier)
+{
+    unsigned known = 0;
+
+    for (int status = -1000; status <= 1000; status++) {
+        bool fails =
+            status != REDLOCK_OK && strcmp(redlock_strerror(status), "unknown status") != 0;
+
+        CHECK(fails == (message_id(message_of_status(status))[0] != '\0'));
+        known += fails;
+    }
+    CHECK_UINT(known, STATUSES_LEN - 1);
+    CHECK_STR(message_id(message_of_status(REDLOCK_UNREACHABLE)), "no-majority");
+}
+
+/* What is certain decides: the text of a master may quote anything behind it. */
+TEST(a_reason_has_an_identifier)
+{
+    static const struct {
+        const char *reason, *id;
+    } rows[] = {
+        {"Connection refused", "no-connection"},
+        {"connected, but does not answer", "no-answer"},
+        {"no answer within 50 ms", "no-answer"},
+        {"cannot resolve the name: Name or service not known", "no-address"},
+        {"TLS: the server's certificate is refused: certificate has expired", "tls-certificate"},
+        {"TLS: the server does not speak TLS at this port", "tls-failed"},
+        {"AUTH: WRONGPASS invalid username-password pair", "wrong-password"},
+        {"SCRIPT LOAD: NOPERM this user has no permissions", "no-right"},
+        {"SCRIPT LOAD: ERR unknown command 'SCRIPT'", "no-command"},
+        {"cannot report how long other masters have been warming: NOPERM no", "no-witness"},
+        {"is warming up: it is new or lost its data, and may vote in at most 1.0 s", "warming"},
+        {"its wall clock was stepped by +2.000 s, and it may not vote for 9.0 s", "clock"},
+        {"restart guard: answered with garbage: the field config of redlock:master", "bad-marker"},
+        {"answered with garbage: Protocol error, got \"H\" as reply type byte", "not-redis"},
+        {"its queue is full: 2048 clients wait", "queue-full"},
+        {"its queue of commands is full", "overloaded"},
+        {"", "master-error"},
+        {"ERR something new", "master-error"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        CHECK_STR(message_id(message_of_reason(rows[i].reason)), rows[i].id);
 }
 
 TEST(messages_are_wrapped_on_the_way_up)
@@ -210,7 +256,8 @@ TEST(the_version_is_that_of_the_build)
 }
 
 CHECK_MAIN(RUN(statuses_are_distinct), RUN(a_status_keeps_its_number),
-           RUN(unknown_statuses_have_a_text), RUN(messages_are_wrapped_on_the_way_up),
+           RUN(unknown_statuses_have_a_text), RUN(every_failure_has_an_identifier),
+           RUN(a_reason_has_an_identifier), RUN(messages_are_wrapped_on_the_way_up),
            RUN(a_message_may_be_made_of_itself), RUN(a_message_is_passed_on),
            RUN(long_messages_end_in_dots), RUN(every_thread_has_its_own), RUN(names_are_quoted),
            RUN(a_nul_is_quoted_too), RUN(the_version_is_that_of_the_build))

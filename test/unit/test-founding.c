@@ -52,9 +52,9 @@ static drift_time read_now(const struct loop *loop)
 static const struct loop_ops ops = {.now = read_now};
 static struct loop loop = {.ops = &ops};
 
-void env_log(const struct env *e, enum redlock_level level, const char *format, ...)
+void env_log(const struct env *e, enum redlock_level level, enum msg kind, const char *format, ...)
 {
-    (void)e, (void)level, (void)format;
+    (void)e, (void)level, (void)kind, (void)format;
 }
 
 uint32_t env_random(struct env *e)

@@ -127,9 +127,10 @@ void uri_done(struct uri *uri)
     *uri = (struct uri){.host = NULL};
 }
 
-void env_log(const struct env *of, enum redlock_level level, const char *format, ...)
+void env_log(const struct env *of, enum redlock_level level, enum msg message, const char *format,
+             ...)
 {
-    (void)of, (void)level, (void)format;
+    (void)of, (void)level, (void)message, (void)format;
 }
 
 static void on_close(void *cookie, unsigned m)

@@ -74,8 +74,11 @@ TEST(the_log_is_clean)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         check_row = rows[i].clean;
-        env_log(&env, REDLOCK_LOG_INFO, "%s", rows[i].text);
-        CHECK_STR(logged, rows[i].clean);
+        char line[512];
+
+        env_log(&env, REDLOCK_LOG_INFO, MSG_UP, "%s", rows[i].text);
+        (void)snprintf(line, sizeof line, "%s [up]", rows[i].clean);
+        CHECK_STR(logged, line);
     }
 }
 

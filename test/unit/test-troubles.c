@@ -56,6 +56,9 @@ static const struct {
      {"its clock is off", "its clock is off", "has no id", "has no id"},
      "masters 1 and 2 (a:1, b:2), each: its clock is off; masters 3 and 4 (c:3, d:4): each has no "
      "id"},
+    {"each takes",
+     {"takes no commands", "takes no commands"},
+     "masters 1 and 2 (a:1, b:2): each takes no commands"},
     {"no Redis",
      {"garbage: Protocol error, got x", "garbage: Protocol error, got x"},
      "masters 1 and 2 (a:1, b:2): garbage: Protocol error, got x (not a Redis server?)"},

@@ -215,7 +215,7 @@ static void on_slow(struct ev_loop *loop, ev_timer *timer, int events)
     (void)events;
     if (reason == NULL)
         return;
-    cli_say("still waiting: %s", reason);
+    cli_hint("still waiting: %s", reason);
     ev_timer_stop(loop, timer);
 }
 
@@ -227,8 +227,8 @@ static void on_patience(struct ev_loop *loop, ev_timer *timer, int events)
     const char *reason = reason_of(run);
 
     (void)events;
-    cli_say("no client got the lock for %.0f seconds, so bench gives up%s%s", timer->repeat,
-            reason != NULL ? ": " : "", reason != NULL ? reason : "");
+    cli_say(MSG_GAVE_UP, "no client got the lock for %.0f seconds, so bench gives up%s%s",
+            timer->repeat, reason != NULL ? ": " : "", reason != NULL ? reason : "");
     run->gave_up = true;
     run->left = 0; /* redlock_close() ends the calls under way: none follows. */
     ev_break(loop, EVBREAK_ALL);
@@ -308,9 +308,10 @@ static int measure(struct run *run)
         ev_run(run->loop, 0);
     run->commands = count_commands(run) - run->commands;
     if (run->errors.len > 0)
-        cli_say("the first of %u errors: %s", run->errors.len, run->errors.first);
+        cli_say_reason(MSG_NONE, run->errors.first, "the first of %u errors: %s", run->errors.len,
+                       run->errors.first);
     if (run->unconfirmed.len > 0)
-        cli_say("the first of %u unconfirmed releases: %s", run->unconfirmed.len,
+        cli_say(MSG_MAY_BE_HELD, "the first of %u unconfirmed releases: %s", run->unconfirmed.len,
                 run->unconfirmed.first);
     print_figures(run, samples_now_ns() - began_ns);
     return run->locks > 0 && !run->gave_up ? cli_flush_output() : CLI_UNREACHABLE;
@@ -354,7 +355,7 @@ int contend_run(struct cli *cli, const struct contend *contend)
     run.opts.fair = contend->fair;
     run.opts.note = contend->note;
     if (run.parties == NULL || run.samples_ns == NULL)
-        cli_say("out of memory");
+        cli_say(MSG_NO_MEMORY, "out of memory");
     else if (run.loop != NULL)
         code = open_all(&run);
     if (code == CLI_OK)

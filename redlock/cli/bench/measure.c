@@ -326,7 +326,7 @@ static int run_threads(struct bench *bench)
     }
     if (error != 0) {
         stopped = 1;
-        cli_say("cannot start thread %u: %s", i, strerror(error));
+        cli_say(MSG_SYSTEM, "cannot start thread %u: %s", i, strerror(error));
         i--;
     }
     join_threads(bench, i);
@@ -416,7 +416,7 @@ static int make_workers(struct bench *bench)
     bench->unlock_ns = make_samples(bench->wanted.cycles);
     if (bench->workers == NULL || bench->acquire_ns == NULL || bench->unlock_ns == NULL ||
         !make_names(bench)) {
-        cli_say("out of memory");
+        cli_say(MSG_NO_MEMORY, "out of memory");
         return CLI_INTERNAL;
     }
     for (uint32_t i = 0; i < bench->wanted.workers_len; i++) {
@@ -460,11 +460,12 @@ int measure_check_links(const struct cli *cli, struct redlock *rl)
     if (up > masters / 2 && !is_refused)
         return CLI_OK;
     if (is_refused)
-        cli_say("no master may vote for this list of masters");
+        cli_say(MSG_WRONG_SET, "no master may vote for this list of masters");
     else if (warming == 0)
-        cli_say("%u of %u masters are up; see `redlock status`", up, masters);
+        cli_say(MSG_NO_MAJORITY, "%u of %u masters are up; see `redlock status`", up, masters);
     else
         cli_say(
+            MSG_WARMING,
             "%u of %u masters may vote, and %u are warming up: run `redlock init%s` first, or use "
             "--restart-guard off if no other client uses these masters",
             up, masters, warming, cli->masters_option);
@@ -535,9 +536,11 @@ static int measure_all(struct bench *bench)
     if (bench->is_refused)
         return measure_check_links(bench->wanted.cli, bench->rl);
     if (bench->errors > 0)
-        cli_say("the first of %llu errors: %s", (unsigned long long)bench->errors, bench->error);
+        cli_say_reason(MSG_NONE, bench->error, "the first of %llu errors: %s",
+                       (unsigned long long)bench->errors, bench->error);
     if (bench->gave_up)
-        cli_say("no lock succeeded for %.0f seconds, so bench gave up", give_up_ns(bench) / 1e9);
+        cli_say(MSG_GAVE_UP, "no lock succeeded for %.0f seconds, so bench gave up",
+                give_up_ns(bench) / 1e9);
     print_figures(bench);
     code = cli_flush_output();
     return code == CLI_OK && (bench->samples_len == 0 || bench->gave_up) ? CLI_UNREACHABLE : code;

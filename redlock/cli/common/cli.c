@@ -79,7 +79,7 @@ static const char usage_text[] =
     "  redlock members [--dry-run] [--even] [add URI... | remove NAME... | replace NAME URI]\n"
     "  redlock members --i-know-what-is-lost NAME,... rescue URI...\n"
     "  redlock bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n"
-    "  redlock help [COMMAND | combine]\n";
+    "  redlock help [COMMAND | combine | IDENTIFIER]\n";
 
 #define JSON_TEXT "  --json                 print data as JSON\n"
 
@@ -222,7 +222,8 @@ static void set_tls(const struct cli *cli, struct redlock_options *opts)
     opts->tls_verify =
         verify == NULL || strcmp(take_verify(cli, "REDLOCK_TLS_VERIFY", verify), "full") == 0;
     if (!opts->tls_verify)
-        cli_say("WARNING: the certificates of masters are NOT VERIFIED: anybody on the way can "
+        cli_say(MSG_TLS_UNVERIFIED,
+                "WARNING: the certificates of masters are NOT VERIFIED: anybody on the way can "
                 "answer for them and read the passwords");
 }
 
@@ -346,7 +347,7 @@ char *cli_copy(const char *text)
     char *copy = strdup(text);
 
     if (copy == NULL) {
-        cli_say("out of memory");
+        cli_say(MSG_NO_MEMORY, "out of memory");
         exit(CLI_INTERNAL);
     }
     return copy;
@@ -367,7 +368,7 @@ static void take_masters_file(struct cli *cli, const char *path)
         list_file_free(list);
         return;
     }
-    cli_say("%s", redlock_errmsg(NULL));
+    cli_say_status(status);
     exit(CLI_INTERNAL);
 }
 
@@ -414,9 +415,10 @@ int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
     opts.log = cli->verbose ? on_log : NULL;
     status = redlock_open(&opts, ret_rl);
     if (status != REDLOCK_OK && cli->masters_from != NULL)
-        cli_say("%s: %s", cli_show_name(cli->masters_from, shown), redlock_errmsg(NULL));
+        cli_say(message_of_status(status), "%s: %s", cli_show_name(cli->masters_from, shown),
+                redlock_errmsg(NULL));
     else if (status != REDLOCK_OK)
-        cli_say("%s", redlock_errmsg(NULL));
+        cli_say_status(status);
     cli_forget_masters(cli);
     if (status == REDLOCK_OK && cli->looks_only)
         inspect_look_only(*ret_rl);
@@ -458,7 +460,8 @@ void cli_print_help(const struct cli *cli)
 void cli_miss_command(void)
 {
     (void)fprintf(stderr, "%s\n", usage_text);
-    cli_say("a command is missing: `redlock help COMMAND` explains one, redlock(1) all");
+    cli_say(MSG_WRONG_ARGUMENT,
+            "a command is missing: `redlock help COMMAND` explains one, redlock(1) all");
     exit(CLI_USAGE);
 }
 

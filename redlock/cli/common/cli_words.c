@@ -25,6 +25,8 @@
 /* Chosen: several times ERROR_MESSAGE_MAX, because quoting makes names longer. */
 #define LINE_MAX_LEN 2048
 
+#define IDS_MAX 64 /* Two identifiers. */
+
 static bool never_waits;
 static atomic_uint dropped; /* Any thread of the library may log. */
 
@@ -41,28 +43,81 @@ static bool takes_a_line(int fd, int within_ms)
     return poll(&writable, 1, within_ms) == 1 && (writable.revents & POLLOUT) != 0;
 }
 
-void cli_say(const char *format, ...)
+/* Print a line.  ids: what stands in the brackets at its end, or "". */
+static void say(const char *ids, const char *format, va_list args)
 {
     char line[LINE_MAX_LEN];
-    va_list args;
     int len;
 
     if (!takes_a_line(STDERR_FILENO, never_waits ? 0 : SAY_WAIT_MS))
         return;
     if (!never_waits)
         (void)fflush(stdout);
-    va_start(args, format);
     len = vsnprintf(line, sizeof line, format, args);
-    va_end(args);
     if (len < 0)
         return;
-    (void)fprintf(stderr, "redlock: %s\n", text_clean(line)); /* Unbuffered: one write. */
+    /* Unbuffered: one write. */
+    (void)fprintf(stderr, "redlock: %s%s%s%s\n", text_clean(line), ids[0] != '\0' ? " [" : "", ids,
+                  ids[0] != '\0' ? "]" : "");
 }
 
+void cli_say(enum msg kind, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    say(message_id(kind), format, args);
+    va_end(args);
+}
+
+void cli_hint(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    say("", format, args);
+    va_end(args);
+}
+
+__attribute__((format(printf, 2, 3))) static void say_with(const char *ids, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    say(ids, format, args);
+    va_end(args);
+}
+
+/* Write "ONE, OTHER", or one of both if they are equal, or if there is no first. */
+static void join_ids(enum msg one, enum msg other, char ids[IDS_MAX])
+{
+    bool both = one != MSG_NONE && one != other;
+
+    (void)snprintf(ids, IDS_MAX, "%s%s%s", both ? message_id(one) : "", both ? ", " : "",
+                   message_id(other));
+}
+
+void cli_say_reason(enum msg kind, const char *reason, const char *format, ...)
+{
+    char ids[IDS_MAX];
+    va_list args;
+
+    join_ids(kind, message_of_reason(reason), ids);
+    va_start(args, format);
+    say(ids, format, args);
+    va_end(args);
+}
+
+void cli_say_status(int status)
+{
+    cli_say(message_of_status(status), "%s", redlock_errmsg(NULL));
+}
+
+/* The line has its identifier already. */
 void cli_log(const char *message)
 {
     if (takes_a_line(STDERR_FILENO, 0))
-        cli_say("%s", message);
+        cli_hint("%s", message);
     else
         dropped++;
 }
@@ -70,7 +125,8 @@ void cli_log(const char *message)
 void cli_tell_dropped(void)
 {
     if (dropped > 0)
-        cli_say("%u messages of --verbose were dropped, because standard error was full", dropped);
+        cli_say(MSG_NO_OUTPUT,
+                "%u messages of --verbose were dropped, because standard error was full", dropped);
 }
 
 /* Where the next reason of a message begins: "; master 3 (" or "; masters 3 ".  NULL: nowhere. */
@@ -88,16 +144,45 @@ static const char *next_reason(const char *message)
     return NULL;
 }
 
-void cli_say_why(const char *before, const char *message)
+/* The reason behind "master 2 (HOST:PORT): " or "masters 1 to 3 (...): each ".  NULL: none. */
+static const char *reason_of(const char *line)
 {
+    for (const char *at = line; (at = strstr(at, "master")) != NULL; at++) {
+        const char *number = at + strlen("master");
+
+        number += *number == 's';
+        if (number[0] == ' ' && number[1] >= '1' && number[1] <= '9')
+            return strstr(number, ": ");
+    }
+    return NULL;
+}
+
+/* The first line has the identifier of the failure.  Each line has that of its masters. */
+static void say_line(enum msg kind, const char *before, const char *line)
+{
+    const char *reason = reason_of(line);
+    char ids[IDS_MAX];
+
+    if (reason == NULL)
+        (void)snprintf(ids, sizeof ids, "%s", message_id(kind));
+    else
+        join_ids(kind, message_of_reason(reason), ids);
+    say_with(ids, "%s%s", before, line);
+}
+
+void cli_say_why(enum msg kind, const char *before, const char *message)
+{
+    char line[LINE_MAX_LEN];
     const char *end;
 
     while ((end = next_reason(message)) != NULL) {
-        cli_say("%s%.*s", before, (int)(end - message), message);
+        (void)snprintf(line, sizeof line, "%.*s", (int)(end - message), message);
+        say_line(kind, before, line);
         message = end + strlen("; ");
         before = "    ";
+        kind = MSG_NONE;
     }
-    cli_say("%s%s", before, message);
+    say_line(kind, before, message);
 }
 
 void cli_usage_error(const struct cli *cli, const char *format, ...)
@@ -109,7 +194,8 @@ void cli_usage_error(const struct cli *cli, const char *format, ...)
     if (cli->command != NULL)
         (void)fprintf(stderr, "%s: ", cli->command->name);
     (void)vfprintf(stderr, format, args);
-    (void)fprintf(stderr, "\nredlock: see `redlock%s%s --help`\n", cli->command != NULL ? " " : "",
+    (void)fprintf(stderr, " [%s]\nredlock: see `redlock%s%s --help`\n",
+                  message_id(MSG_WRONG_ARGUMENT), cli->command != NULL ? " " : "",
                   cli->command != NULL ? cli->command->name : "");
     va_end(args);
     exit(CLI_USAGE);
@@ -233,6 +319,14 @@ void cli_json_member(const char *key, const char *text)
         (void)printf("null");
 }
 
+void cli_json_error(const char *reason)
+{
+    bool is_well = reason[0] == '\0';
+
+    cli_json_member("error", is_well ? NULL : reason);
+    cli_json_member("id", is_well ? NULL : message_id(message_of_reason(reason)));
+}
+
 void cli_json_holder(const char *token, size_t len)
 {
     cli_json_member("holder", token);
@@ -290,8 +384,8 @@ void cli_warn_of_loopback(const char *place, bool are_many)
     const size_t len = uri_loopback_len(place);
 
     if (len > 0)
-        cli_say("%.*s is this machine only: other hosts cannot reach %s", (int)len, place,
-                are_many ? "these members" : "this member");
+        cli_say(MSG_LOOPBACK, "%.*s is this machine only: other hosts cannot reach %s", (int)len,
+                place, are_many ? "these members" : "this member");
 }
 
 enum { MEMBERS_MAX = 2000 }; /* The longest list of names.  Longer ones are cut. */
@@ -304,9 +398,10 @@ void cli_tell_founded(struct redlock *rl)
     inspect_set(rl, members, sizeof members, why, sizeof why);
     if (!client.has_founded || members[0] == '\0')
         return;
-    cli_say("the masters are a set now: %s", members);
+    cli_say(MSG_SET_FOUNDED, "the masters are a set now: %s", members);
     if (mask_count(members_all(&client.lists)) == 1)
-        cli_say("the set has one master now: no client gets a lock while it is down, and if it "
+        cli_say(MSG_FEW_MASTERS,
+                "the set has one master now: no client gets a lock while it is down, and if it "
                 "loses its data, no other master can report how long it has been warming up; "
                 "see `redlock members add`");
 }
@@ -322,7 +417,7 @@ int cli_flush_output(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return CLI_OK;
-    cli_say("cannot write to standard output: %s", strerror(errno));
+    cli_say(MSG_NO_OUTPUT, "cannot write to standard output: %s", strerror(errno));
     return CLI_INTERNAL;
 }
 

@@ -64,7 +64,8 @@ static void tell(struct foreign *foreign, unsigned m, const char *key, const cha
     char shown[CLI_NAMES_SHOWN_MAX];
 
     foreign->is_told = true;
-    cli_say("the key %s on master %u (%s) is %s, which redlock did not write%s on all masters, or "
+    cli_say(MSG_FOREIGN_KEY,
+            "the key %s on master %u (%s) is %s, which redlock did not write%s on all masters, or "
             "use another name",
             cli_show_name(key, shown), m + 1, inspect_master(foreign->rl, m).name, type, more);
 }
@@ -112,7 +113,7 @@ static void tell_holder(const struct foreign *foreign)
 
         if (note == NULL || !members_decide(&client.lists, holder->masters))
             continue;
-        cli_say("%s is held by %s", cli_show_name(foreign->names->list[i], name),
+        cli_say(MSG_HELD, "%s is held by %s", cli_show_name(foreign->names->list[i], name),
                 cli_show_name(note, shown));
         return;
     }

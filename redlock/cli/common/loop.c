@@ -40,7 +40,7 @@ struct ev_loop *loop_new(void)
 
     if (error == 0)
         return loop;
-    cli_say("cannot make an event loop: %s", strerror(error));
+    cli_say(MSG_SYSTEM, "cannot make an event loop: %s", strerror(error));
     if (loop != NULL)
         ev_loop_destroy(loop);
     return NULL;

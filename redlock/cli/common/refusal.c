@@ -49,8 +49,8 @@ void refusal_tell(const struct cli *cli, struct redlock *rl, const char *said,
     if (m < masters)
         (void)snprintf(why, sizeof why, "%s", inspect_master(rl, m).error);
     is_said = said == NULL || strstr(said, why) != NULL;
-    cli_say("%s%ssee `redlock doctor%s%s%s`%s%s, which says what to change", is_said ? "" : why,
-            is_said ? "" : ": ", cli->masters_option, is_off ? " --restart-guard off" : "",
-            arguments, is_hidden ? " (with your list for the dots)" : "",
-            has_more_names ? " and the same with the other names" : "");
+    cli_hint("%s%ssee `redlock doctor%s%s%s`%s%s, which says what to change", is_said ? "" : why,
+             is_said ? "" : ": ", cli->masters_option, is_off ? " --restart-guard off" : "",
+             arguments, is_hidden ? " (with your list for the dots)" : "",
+             has_more_names ? " and the same with the other names" : "");
 }

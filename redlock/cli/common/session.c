@@ -162,7 +162,8 @@ static void tell_of_warming(const struct session *session)
     /* All hosts would wait.  If the hold ends first, each of them runs the job. */
     if (!session->cli->holds_at_least)
         (void)snprintf(wait, sizeof wait, ", or use --wait %us", (unsigned)(left / DRIFT_S) + 2);
-    cli_say("%u of %u masters are warming up: a majority may vote %s at most %.1f s: run "
+    cli_say(MSG_WARMING,
+            "%u of %u masters are warming up: a majority may vote %s at most %.1f s: run "
             "`redlock init%s`%s",
             warming, masters, alone ? "when one client has watched them for" : "in",
             (double)left / (double)DRIFT_S, session->cli->masters_option, wait);
@@ -184,7 +185,8 @@ static void tell_of_clocks(const struct session *session)
     }
     if (voters >= majority || voters + unwatched < majority)
         return;
-    cli_say("with --clock-guard per_vote, a client first watches the clocks of masters: use --wait "
+    cli_say(MSG_CLOCK,
+            "with --clock-guard per_vote, a client first watches the clocks of masters: use --wait "
             "%us%s, or --clock-guard periodic in all clients",
             (unsigned)(client.clock_window / DRIFT_S) + 2,
             session->cli->holds_at_least ? " and a --hold-at-least longer than that" : "");
@@ -201,7 +203,7 @@ static void on_done(struct redlock_lease *lease, int status, void *arg)
     if (status == REDLOCK_OK || session->quiet)
         return;
     (void)snprintf(said, sizeof said, "%s", redlock_errmsg(session->rl));
-    cli_say_why("", said);
+    cli_say_why(message_of_status(status), "", said);
     if (cli_lacks_votes(status)) /* Now, because more masters may answer before ended(). */
         refusal_tell(session->cli, session->rl, said, session->doctor, session->has_more_names);
 }
@@ -221,9 +223,9 @@ static int refused(const struct session *session, int status)
 
     if (session->is_adopted && strncmp(why, "adopt: ", 7) == 0)
         why += 7; /* The name of a function of the library. */
-    cli_say("%s", why);
+    cli_say(message_of_status(status), "%s", why);
     if (status == REDLOCK_E_INVAL)
-        cli_say("see `redlock %s --help`", session->cli->command->name);
+        cli_hint("see `redlock %s --help`", session->cli->command->name);
     return cli_exit_of(status);
 }
 
@@ -256,12 +258,12 @@ static int ended(const struct session *session)
     if (!session->done)
         return session_signal_exit(session);
     if (session->status == REDLOCK_TOO_LATE && !session->quiet)
-        cli_say("use a longer --ttl, for the masters answered too late for this one");
+        cli_hint("use a longer --ttl, for the masters answered too late for this one");
     if (session->status == REDLOCK_LOST && session->may_lack_kind && !session->quiet)
-        cli_say("if it was taken with --permits or --shared, give the same option here");
+        cli_hint("if it was taken with --permits or --shared, give the same option here");
     if (session->status == REDLOCK_LOST && session->is_adopted && !session->quiet)
-        cli_say("`redlock status%s %s` shows whether another token holds it",
-                session->cli->masters_option, session->name);
+        cli_hint("`redlock status%s %s` shows whether another token holds it",
+                 session->cli->masters_option, session->name);
     return cli_exit_of(session->status);
 }
 
@@ -288,7 +290,7 @@ static void tell_of_waiting(struct session *session, const char *before)
 {
     if (session->done || !inspect_wait(session->rl, session->wanted))
         return;
-    cli_say_why(before, redlock_errmsg(session->rl));
+    cli_say_why(MSG_NO_MAJORITY, before, redlock_errmsg(session->rl));
     ev_timer_stop(session->loop, &session->patience);
 }
 

@@ -432,7 +432,7 @@ static int doctor_main(struct cli *cli, int argc, char **argv)
         return CLI_INTERNAL;
     doctor = calloc(1, sizeof *doctor); /* 500 KB: texts are long. */
     if (doctor == NULL) {
-        cli_say("out of memory");
+        cli_say(MSG_NO_MEMORY, "out of memory");
         ev_loop_destroy(loop);
         return CLI_INTERNAL;
     }

@@ -192,15 +192,32 @@ static void print_sums(const struct view *view)
                  members, members_decide(&view->lists, view->up) ? "" : ": NO MAJORITY");
 }
 
+/* Write why a master that was scanned may not vote.  "": it may. */
+static void write_why(const struct view *view, unsigned m, char why[INSPECT_TEXT_MAX])
+{
+    bool is_told = view->page->errors[m][0] != '\0' || (view->up & mask_of(m)) != 0;
+
+    (void)snprintf(why, INSPECT_TEXT_MAX, "%s", is_told ? "" : inspect_master(view->rl, m).error);
+}
+
 static void print_errors(const struct view *view)
 {
     char quoted[QUOTED_MAX];
 
-    for (unsigned m = 0; m < view->page->masters; m++)
+    for (unsigned m = 0; m < view->page->masters; m++) {
+        const struct inspect_master master = inspect_master(view->rl, m);
+        char why[INSPECT_TEXT_MAX];
+
+        write_why(view, m, why);
+        if (why[0] != '\0')
+            cli_say_reason(MSG_NONE, why, "master %u (%s) may not vote: %s", m + 1, master.name,
+                           error_quote(why, strlen(why), quoted, sizeof quoted));
         if (view->page->errors[m][0] != '\0')
-            cli_say("master %u (%s) is not scanned: %s", m + 1, inspect_master(view->rl, m).name,
-                    error_quote(view->page->errors[m], strlen(view->page->errors[m]), quoted,
-                                sizeof quoted));
+            cli_say_reason(MSG_NOT_SCANNED, view->page->errors[m],
+                           "master %u (%s) is not scanned: %s", m + 1, master.name,
+                           error_quote(view->page->errors[m], strlen(view->page->errors[m]), quoted,
+                                       sizeof quoted));
+    }
 }
 
 static void print_table(struct view *view)
@@ -247,6 +264,8 @@ static void print_json_row(const struct locks_row *row)
 
 static void print_json(const struct view *view)
 {
+    char why[INSPECT_TEXT_MAX];
+
     (void)printf("{\"locks\":[");
     for (size_t i = 0; i < view->len; i++) {
         (void)printf("%s", i > 0 ? "," : "");
@@ -257,7 +276,8 @@ static void print_json(const struct view *view)
         (void)printf("%s{\"number\":%u", m > 0 ? "," : "", m + 1);
         cli_json_member("endpoint", inspect_master(view->rl, m).name);
         (void)printf(",\"up\":%s", (view->up & mask_of(m)) != 0 ? "true" : "false");
-        cli_json_member("error", view->page->errors[m][0] != '\0' ? view->page->errors[m] : NULL);
+        write_why(view, m, why);
+        cli_json_error(why[0] != '\0' ? why : view->page->errors[m]);
         (void)printf("}");
     }
     (void)printf("],\"majority\":%s}\n", members_decide(&view->lists, view->up) ? "true" : "false");
@@ -284,7 +304,7 @@ int page_print(struct page *page, struct redlock *rl)
     page->scanned_at = client.now;
     view.len = locks_agree(&page->locks, &view.lists, view.up, page->pattern, &view.rows);
     if (view.rows == NULL) {
-        cli_say("out of memory");
+        cli_say(MSG_NO_MEMORY, "out of memory");
         return CLI_INTERNAL;
     }
     drop(&view);
@@ -298,7 +318,7 @@ int page_print(struct page *page, struct redlock *rl)
     if (code != CLI_OK)
         return code;
     if (redlock_ready(rl, NULL) == REDLOCK_E_WRONG_SET) {
-        cli_say("%s", redlock_errmsg(rl));
+        cli_say(MSG_WRONG_SET, "%s", redlock_errmsg(rl));
         return CLI_CHANGE;
     }
     return members_decide(&view.lists, view.up) ? CLI_OK : CLI_UNREACHABLE;

@@ -39,7 +39,8 @@ static void complain(const char *command, int error)
     (void)signal(SIGPIPE, SIG_IGN); /* A message must not change the exit status. */
     (void)signal(SIGXFSZ, SIG_IGN);
     cli_never_wait();
-    cli_say("run: %.*s: %s", NAME_SHOWN_MAX, command, text != NULL ? text : "cannot be executed");
+    cli_say(MSG_NOT_STARTED, "run: %.*s: %s", NAME_SHOWN_MAX, command,
+            text != NULL ? text : "cannot be executed");
 }
 
 /* ---- The parent's side ---- */

@@ -74,10 +74,12 @@ static struct family_count kill_group(const struct command *command)
 static void say_group_dead(const struct family_count *count)
 {
     if (count->alive + count->immune > 0)
-        cli_say("the guardian was killed, and the command could not be killed: it and its "
+        cli_say(MSG_GUARDIAN_KILLED,
+                "the guardian was killed, and the command could not be killed: it and its "
                 "descendants may still run");
     else
-        cli_say("the guardian was killed, and the command with it; its descendants may still run");
+        cli_say(MSG_GUARDIAN_KILLED,
+                "the guardian was killed, and the command with it; its descendants may still run");
 }
 
 /* True: processes may still end.  Processes that may not be signalled have IMMUNE_FOR to end by
@@ -120,7 +122,8 @@ static void on_mourning(struct ev_loop *loop, ev_timer *timer, int events)
     }
     command->end.survivors = count.alive + count.immune;
     command->end.hidden = count.hidden;
-    cli_say("the guardian was killed, and the command with all that it had started%s",
+    cli_say(MSG_GUARDIAN_KILLED,
+            "the guardian was killed, and the command with all that it had started%s",
             command->end.survivors > 0 || count.hidden ? ", as far as possible" : "");
 }
 
@@ -156,7 +159,8 @@ static void on_ending_signal(struct session *session, int signal)
     if (asks_to_end(signal) && command->asked_at != 0 &&
         now > drift_add(command->asked_at, IMPATIENT_AFTER)) {
         signal_command(command, SIGKILL);
-        cli_say("second signal: sent SIGKILL to the command and all its descendants");
+        cli_say(MSG_COMMAND_KILLED,
+                "second signal: sent SIGKILL to the command and all its descendants");
         return;
     }
     if (asks_to_end(signal) && command->asked_at == 0)
@@ -345,7 +349,7 @@ int command_open(struct command *command, struct cli *cli, const char *name, cha
 {
     if (leash_open(&command->leash, cli, name, argv) == 0)
         return CLI_OK;
-    cli_say("cannot start a process: %s", strerror(errno));
+    cli_say(MSG_SYSTEM, "cannot start a process: %s", strerror(errno));
     return CLI_INTERNAL;
 }
 
@@ -369,7 +373,7 @@ static void on_dead_at_start(struct command *command)
         return;
     }
     command->end.code = CLI_SIGNAL + SIGKILL;
-    cli_say("the guardian was killed, and the command is not started");
+    cli_say(MSG_GUARDIAN_KILLED, "the guardian was killed, and the command is not started");
 }
 
 int command_run(struct command *command, struct session *session, struct redlock_lease *lease,
@@ -391,7 +395,7 @@ int command_run(struct command *command, struct session *session, struct redlock
     terminal_close(&command->terminal);
     unwatch(command);
     if (command->failed != 0) {
-        cli_say("cannot start a process: %s", strerror(command->failed));
+        cli_say(MSG_SYSTEM, "cannot start a process: %s", strerror(command->failed));
         return CLI_INTERNAL;
     }
     return CLI_OK;
@@ -407,11 +411,13 @@ uint32_t command_ms(int64_t ns)
 static void say_killed(const struct leash_report *report, bool lost)
 {
     if (!lost || report->ended_ns == LEASH_GONE)
-        cli_say("killed the command");
+        cli_say(MSG_COMMAND_KILLED, "killed the command");
     else if (report->ended_ns > 0)
-        cli_say("killed the command, %u ms before the lock runs out", command_ms(report->ended_ns));
+        cli_say(MSG_COMMAND_KILLED, "killed the command, %u ms before the lock runs out",
+                command_ms(report->ended_ns));
     else
-        cli_say("killed the command, %u ms after the lock ran out", command_ms(-report->ended_ns));
+        cli_say(MSG_COMMAND_KILLED, "killed the command, %u ms after the lock ran out",
+                command_ms(-report->ended_ns));
 }
 
 void command_tell(const struct command *command, bool lost)
@@ -421,11 +427,13 @@ void command_tell(const struct command *command, bool lost)
     if (end->killed)
         say_killed(end, lost);
     if (end->cleared)
-        cli_say("ended what the command had left running");
+        cli_say(MSG_LEFT_RUNNING, "ended what the command had left running");
     if (end->survivors > 0)
-        cli_say("%u processes that the command started could not be killed", end->survivors);
+        cli_say(MSG_LEFT_RUNNING, "%u processes that the command started could not be killed",
+                end->survivors);
     if (end->hidden)
-        cli_say("processes that could not be seen may be left: /proc does not show them");
+        cli_say(MSG_LEFT_RUNNING,
+                "processes that could not be seen may be left: /proc does not show them");
 }
 
 void command_close(struct command *command)

@@ -38,14 +38,21 @@ static void say_lost(const struct run *run, const char *why, uint32_t left_ms)
 {
     char name[CLI_NAMES_SHOWN_MAX], masters[LOSS_MAX], text[LOSS_MAX + CLI_NAMES_SHOWN_MAX + 100];
 
-    if (inspect_loss(run->session.rl, run->lease, masters, sizeof masters))
+    bool is_revoked = inspect_loss(run->session.rl, run->lease, masters, sizeof masters);
+
+    if (is_revoked)
         (void)snprintf(text, sizeof text, "lost the lock %s: %s", cli_show_name(run->name, name),
                        masters);
+    else if (masters[0] == '\0' && redlock_remaining_ms(run->lease) == 0)
+        (void)snprintf(text, sizeof text,
+                       "lost the lock %s: it was not renewed in time: redlock or its host was "
+                       "stopped, or too slow",
+                       cli_show_name(run->name, name));
     else
         (void)snprintf(text, sizeof text, "lost the lock %s: %s, %u ms left%s%s",
                        cli_show_name(run->name, name), why, left_ms, masters[0] != 0 ? ": " : "",
                        masters);
-    cli_say_why("", text);
+    cli_say_why(is_revoked ? MSG_REVOKED : MSG_LOST, "", text);
 }
 
 /* End the command before printing a message. */
@@ -121,7 +128,7 @@ static int run_command(struct run *run)
         say_lost(run, "it was not renewed in time", command_ms(end->asked_ns));
     }
     if (end->why == LEASH_AT_LIMIT)
-        cli_say("the command had not ended when --hold-at-most was over");
+        cli_say(MSG_AT_MOST, "the command had not ended when --hold-at-most was over");
     command_tell(&run->command, run->lost);
     return end->why == LEASH_AT_LIMIT ? CLI_TIMED_OUT : end->code;
 }
@@ -159,7 +166,7 @@ static int hold_on(struct run *run)
     ev_timer_stop(loop, &timer);
     if (run->session.signal == 0)
         return CLI_OK;
-    cli_say("a signal came: the lock is released before --hold-at-least is over");
+    cli_say(MSG_INTERRUPTED, "a signal came: the lock is released before --hold-at-least is over");
     return session_signal_exit(&run->session);
 }
 
@@ -181,12 +188,13 @@ static int release(struct run *run)
     if (run->lost)
         return CLI_LOST;
     if (code == CLI_LOST) {
-        cli_say("the lock %s was lost while the command ran", cli_show_name(run->name, name));
+        cli_say(MSG_LOST, "the lock %s was lost while the command ran",
+                cli_show_name(run->name, name));
         return CLI_LOST;
     }
     if (code == CLI_UNREACHABLE)
-        cli_say("the lock %s may be held for %u ms more", cli_show_name(run->name, name),
-                run->opts.ttl_ms);
+        cli_say(MSG_MAY_BE_HELD, "the lock %s may be held for %u ms more",
+                cli_show_name(run->name, name), run->opts.ttl_ms);
     return CLI_OK;
 }
 
@@ -283,7 +291,8 @@ static void check_options(struct run *run, struct cli *cli)
     cli_names(cli, run->name, &run->names);
     cli_check_lock(cli, &run->names, &run->opts);
     if (run->at_least_ms > 0 && run->opts.wait_ms >= run->at_least_ms)
-        cli_say("--hold-at-least is not longer than --wait: a host that waits may run the "
+        cli_say(MSG_AT_LEAST,
+                "--hold-at-least is not longer than --wait: a host that waits may run the "
                 "command again");
 }
 

@@ -18,6 +18,7 @@
 #define LOOK_EVERY (200 * DRIFT_MS)
 #define PAUSE_MIN (50 * DRIFT_MS)
 #define PAUSE_MAX (2 * DRIFT_S)
+#define SILENCE (10 * DRIFT_S) /* While the end of a phase is known.  Chosen. */
 #define PATIENCE (5 * DRIFT_S) /* Of a phase, until it is said who is waited for.  Chosen. */
 
 enum { LIST_MAX = CONFIG_TEXT_MAX + 1 };
@@ -28,7 +29,7 @@ struct driver {
     bool has_told;
     enum change_phase phase;
     uint64_t version;
-    drift_time since;
+    drift_time since, said; /* The phase began; its last line was printed. */
     bool has_blamed;
 };
 
@@ -60,19 +61,18 @@ static drift_span span_of(const struct operate *op)
 static void say_why_missing(const struct operate *op, unsigned i)
 {
     unsigned m = op->master[i];
-    const char *name = op->roster.masters[i].member.name;
+    const char *name = op->roster.masters[i].member.name, *why;
+    struct inspect_master master;
 
     if (m == op->survey->masters) {
-        cli_say("%s: there is no link to it", name);
+        cli_say(MSG_NO_CONNECTION, "%s: there is no link to it", name);
         return;
     }
-    if (op->error[m][0] != '\0')
-        cli_say("%s: %s", name, op->error[m]);
-    else
-        cli_say("%s: %s", name,
-                inspect_master(op->survey->rl, m).error[0] != '\0'
-                    ? inspect_master(op->survey->rl, m).error
-                    : "has not answered yet");
+    master = inspect_master(op->survey->rl, m);
+    why = op->error[m][0] != '\0'   ? op->error[m]
+          : master.error[0] != '\0' ? master.error
+                                    : "has not answered yet";
+    cli_say_reason(MSG_NONE, why, "%s: %s", name, why);
 }
 
 /* A phase that takes long for no known reason: say once which masters it waits for. */
@@ -84,10 +84,22 @@ static void tell_missing(struct driver *driver)
     if (driver->has_blamed || missing == 0 || now_of(op) < drift_add(driver->since, PATIENCE))
         return;
     driver->has_blamed = true;
-    cli_say("still waiting:");
+    cli_hint("still waiting:");
     for (unsigned i = 0; i < op->roster.len; i++)
         if (missing & roster_bit(i))
             say_why_missing(op, i);
+}
+
+/* A phase that takes a minute is not silent for so long. */
+static void tell_more(struct driver *driver)
+{
+    drift_span span = span_of(&driver->op);
+
+    if (span <= 0 || now_of(&driver->op) < drift_add(driver->said, SILENCE))
+        return;
+    driver->said = now_of(&driver->op);
+    cli_hint("still %s, at most %.1f s more", change_phase_text(driver->phase),
+             (double)span / (double)DRIFT_S);
 }
 
 static void tell(struct driver *driver)
@@ -100,21 +112,22 @@ static void tell(struct driver *driver)
     if (driver->has_told && driver->phase == change->phase &&
         driver->version == change->newest.version) {
         tell_missing(driver);
+        tell_more(driver);
         return;
     }
     driver->has_told = true;
     driver->phase = change->phase;
     driver->version = change->newest.version;
-    driver->since = now_of(op);
+    driver->since = driver->said = now_of(op);
     driver->has_blamed = false;
     span = span_of(op);
     if (span > 0)
         (void)snprintf(at_most, sizeof at_most, ", at most %.1f s", (double)span / (double)DRIFT_S);
     if (driver->version == 0)
-        cli_say("%s", change_phase_text(driver->phase));
+        cli_hint("%s", change_phase_text(driver->phase));
     else
-        cli_say("version %" PRIu64 ": %s%s", driver->version, change_phase_text(driver->phase),
-                at_most);
+        cli_hint("version %" PRIu64 ": %s%s", driver->version, change_phase_text(driver->phase),
+                 at_most);
 }
 
 /* ---- The end ---- */
@@ -139,6 +152,30 @@ static int exit_of(enum change_status status)
     return CLI_CHANGE;
 }
 
+static enum msg message_of(enum change_status status)
+{
+    switch (status) {
+    case CHANGE_TOO_FEW:
+        return MSG_NO_MAJORITY;
+    case CHANGE_NO_SET:
+        return MSG_NO_SET;
+    case CHANGE_OTHER_SET:
+        return MSG_WRONG_SET;
+    case CHANGE_CLOSED:
+        return MSG_SET_CLOSED;
+    case CHANGE_OVERTAKEN:
+        return MSG_CHANGE_OVERTAKEN;
+    case CHANGE_IMPOSSIBLE:
+        return MSG_BAD_MARKER;
+    case CHANGE_DONE:
+    case CHANGE_GOES_ON:
+    case CHANGE_REFUSED:
+    case CHANGE_NO_ROOM:
+        break;
+    }
+    return MSG_CHANGE_REFUSED;
+}
+
 static void say_overtaken(const struct operate *op)
 {
     char text[LIST_MAX];
@@ -146,7 +183,8 @@ static void say_overtaken(const struct operate *op)
 
     change_newest(&op->change, &newest);
     wish_print(&newest, newest.to, text, sizeof text);
-    cli_say("%s: version %" PRIu64 " %s %s", change_status_text(CHANGE_OVERTAKEN), newest.version,
+    cli_say(MSG_CHANGE_OVERTAKEN, "%s: version %" PRIu64 " %s %s",
+            change_status_text(CHANGE_OVERTAKEN), newest.version,
             config_is_joint(&newest) ? "leads to" : "is", text);
 }
 
@@ -164,7 +202,8 @@ static void say_who_was_not_told(const struct operate *op)
                        master->version >= op->change.newest.version;
 
         if (!is_told && (is_member || was_member))
-            cli_say("%s was not told%s", name, is_member ? "" : " that it is no member any more");
+            cli_say(MSG_NOT_TOLD, "%s was not told%s", name,
+                    is_member ? "" : " that it is no member any more");
     }
 }
 
@@ -178,12 +217,13 @@ static int end(const struct operate *op, enum change_status status, struct confi
     } else if (status == CHANGE_OVERTAKEN) {
         say_overtaken(op);
     } else if (status == CHANGE_REFUSED) {
-        cli_say("%s: %s", change_status_text(status), config_problem_text(change->problem));
+        cli_say(MSG_CHANGE_REFUSED, "%s: %s", change_status_text(status),
+                config_problem_text(change->problem));
     } else if (status == CHANGE_OTHER_SET || status == CHANGE_IMPOSSIBLE) {
-        cli_say("%s: %s", change_status_text(status),
+        cli_say(message_of(status), "%s: %s", change_status_text(status),
                 op->roster.masters[change->culprit].member.name);
     } else {
-        cli_say("%s", change_status_text(status));
+        cli_say(message_of(status), "%s", change_status_text(status));
     }
     return exit_of(status);
 }
@@ -244,7 +284,8 @@ static int loop(struct driver *driver, ev_timer *tick, struct config *ret_list)
         ev_timer_again(session->loop, tick);
         ev_run(session->loop, EVRUN_ONCE);
     }
-    cli_say("interrupted: %s: run the command again, and it goes on", state_of(&driver->op.change));
+    cli_say(MSG_INTERRUPTED, "interrupted: %s: run the command again, and it goes on",
+            state_of(&driver->op.change));
     return session_signal_exit(session);
 }
 

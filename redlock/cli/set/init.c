@@ -100,7 +100,7 @@ static double seconds_left(const struct init *init, unsigned m)
 
 static void say_of(const struct init *init, unsigned m, const char *text)
 {
-    cli_say("master %u (%s): %s", m + 1, master_of(init, m).name, text);
+    cli_say_reason(MSG_NONE, text, "master %u (%s): %s", m + 1, master_of(init, m).name, text);
 }
 
 static void say_who_is_down(const struct init *init)
@@ -180,7 +180,7 @@ static void tell_of_warming(struct init *init)
         if (!is_warming(init, m) || (init->told & mask_of(m)) != 0 || !is_known)
             continue;
         init->told |= mask_of(m);
-        cli_say("master %u (%s) is warming up, and may vote in at most %.1f s", m + 1,
+        cli_say(MSG_WARMING, "master %u (%s) is warming up, and may vote in at most %.1f s", m + 1,
                 master_of(init, m).name, seconds_left(init, m));
     }
 }
@@ -233,9 +233,9 @@ static void say_why_no_set(const struct init *init)
 
     inspect_set(init->rl, members, sizeof members, why, sizeof why);
     if (why[0] != '\0')
-        cli_say("%s", why);
+        cli_say_reason(MSG_NO_SET, why, "%s", why);
     else if (members[0] == '\0' && count_linked(init) > 0)
-        cli_say("the masters are no set yet: all of them must answer once");
+        cli_say(MSG_NO_SET, "the masters are no set yet: all of them must answer once");
 }
 
 static int wait_for_all(struct init *init)
@@ -401,7 +401,8 @@ static int check_floor(const struct init *init)
 {
     if (find_floor(init) != 0)
         return CLI_OK;
-    cli_say("the fencing counters of some of these masters are days ahead of the clocks: set the "
+    cli_say(MSG_COUNTERS,
+            "the fencing counters of some of these masters are days ahead of the clocks: set the "
             "clocks, or delete the key " WIRE_MARKER " on these masters");
     return CLI_CHANGE;
 }
@@ -415,14 +416,15 @@ static int refuse_old(const struct init *init)
     for (unsigned m = 0; m < init->masters; m++) {
         if (!init->said[m].is_used)
             continue;
-        cli_say("master %u (%s) is not new: clients have used it", m + 1, master_of(init, m).name);
+        cli_say(MSG_NOT_NEW, "master %u (%s) is not new: clients have used it", m + 1,
+                master_of(init, m).name);
         code = CLI_CHANGE;
     }
     if (code == CLI_OK)
         return CLI_OK;
-    cli_say("a master that was used may hold locks, so it is not new: use `redlock init` without "
-            "--new");
-    cli_say("if no client runs and no lock is held, DEL " WIRE_MARKER " on each makes them new");
+    cli_hint("a master that was used may hold locks, so it is not new: use `redlock init` without "
+             "--new");
+    cli_hint("if no client runs and no lock is held, DEL " WIRE_MARKER " on each makes them new");
     return code;
 }
 
@@ -447,6 +449,7 @@ static int refuse_belonging(const struct init *init)
     }
     if (code != CLI_OK)
         cli_say(
+            MSG_NOT_NEW,
             "a master of a set is not new, and nothing was changed: use `redlock init` with the "
             "list of its set, and without --new");
     return code;

@@ -134,7 +134,7 @@ static void say_list(const struct order *order, const struct config *config)
     wish_print(config, config->to, list, sizeof list);
     for (char *p = list; (p = strchr(p, ' ')) != NULL;)
         *p = ',';
-    cli_say("give all clients this list: --masters %s%s", list,
+    cli_say(MSG_SET_CHANGED, "give all clients this list: --masters %s%s", list,
             strchr(order->list, '@') != NULL ? " (with users and passwords)" : "");
 }
 
@@ -172,20 +172,22 @@ static int say_no_set(const struct survey *found)
     bool any = false;
 
     if (found->why[0] != '\0') {
-        cli_say("%s", found->why);
+        cli_say(MSG_WRONG_SET, "%s", found->why);
         return CLI_CHANGE;
     }
     for (unsigned m = 0; m < found->masters; m++) {
         const struct survey_master *master = &found->of[m];
 
         if (!master->answered)
-            cli_say("master %u (%s): %s", m + 1, inspect_master(found->rl, m).name, master->error);
+            cli_say_reason(MSG_NONE, master->error, "master %u (%s): %s", m + 1,
+                           inspect_master(found->rl, m).name, master->error);
         else if (master->set != 0)
-            cli_say("%s is in a set, but the list does not name it: an argument chooses no set",
+            cli_say(MSG_WRONG_SET,
+                    "%s is in a set, but the list does not name it: an argument chooses no set",
                     master->member.place);
         any = any || (master->answered && !survey_is_argument(found, m));
     }
-    cli_say("no master of the list that answers belongs to a set%s",
+    cli_say(MSG_NO_SET, "no master of the list that answers belongs to a set%s",
             any ? ": `redlock init` makes the masters of a list a set" : "");
     return any ? CLI_CHANGE : CLI_UNREACHABLE;
 }
@@ -284,7 +286,7 @@ static int finish(struct order *order)
     wish_print(&found->newest, found->newest.from, from, sizeof from);
     wish_print(&found->newest, found->newest.to, to, sizeof to);
     config_finish(&found->newest, &list);
-    cli_say("a change is unfinished, from %s to %s: %s", from, to,
+    cli_say(MSG_SET_CHANGED, "a change is unfinished, from %s to %s: %s", from, to,
             wish_is_met(&order->wish, &list) ? "it goes on" : "finishing it first");
     code = driver_run(&order->survey, &list, true, &list);
     order->has_finished = order->has_finished || code == CLI_OK;
@@ -333,9 +335,9 @@ static bool asks_leavers(struct order *order)
 static void say_nothing_to_do(const struct wish *wish)
 {
     for (unsigned i = 0; i < wish->leavers_len; i++)
-        cli_say("nothing to do: %s is no member", wish->leavers[i]);
+        cli_hint("nothing to do: %s is no member", wish->leavers[i]);
     for (unsigned i = 0; i < wish->joiners_len; i++)
-        cli_say("nothing to do: %s is a member already", wish->joiners[i].name);
+        cli_hint("nothing to do: %s is a member already", wish->joiners[i].name);
 }
 
 /* Refuse leavers that no master knows: they may be mistyped, and the set keeps no record of removed
@@ -349,13 +351,13 @@ static int refuse_strangers(const struct order *order, const struct config *now)
     for (unsigned i = 0; i < wish->leavers_len && wish->joiners_len == 0; i++) {
         if (order->has_left[i])
             continue;
-        cli_say("no member is called %s", wish->leavers[i]);
+        cli_say(MSG_CHANGE_REFUSED, "no member is called %s", wish->leavers[i]);
         code = CLI_CHANGE;
     }
     if (code == CLI_OK)
         return CLI_OK;
     wish_print(now, now->from, members, sizeof members);
-    cli_say("nothing was changed; the members are %s", members);
+    cli_hint("nothing was changed; the members are %s", members);
     return code;
 }
 
@@ -379,7 +381,7 @@ static int end_met(struct order *order, const struct config *now)
     if (order->is_dry)
         return tell_plan(order, now, now, has_more);
     if (has_more)
-        cli_say("the last change is not finished: it goes on");
+        cli_say(MSG_SET_CHANGED, "the last change is not finished: it goes on");
     if (has_more)
         code = driver_run(&order->survey, &list, true, &list);
     return code == CLI_OK ? tell_end(order, &list) : code;
@@ -414,7 +416,8 @@ static void warn_of_passwords(struct order *order, const struct config *now)
         const struct uri *uri = m < found->masters ? inspect_master(found->rl, m).uri : NULL;
 
         if (uri != NULL && uri->password != NULL && uri->host != NULL && !is_known_host(now, uri))
-            cli_say("%s asks for a password, and running clients send one only to hosts of their "
+            cli_say(MSG_WRONG_PASSWORD,
+                    "%s asks for a password, and running clients send one only to hosts of their "
                     "list%s: it has no vote for them until they are restarted with the new list",
                     order->wish.joiners[i].place,
                     uri->tls ? ", unless they know its CA by tls_ca" : "");
@@ -448,7 +451,7 @@ static int change(struct order *order)
     if (found->newest.version == 0)
         return say_no_set(found);
     if (config_is_closed(&found->newest)) {
-        cli_say("the set is closed: it needs `redlock members rescue`");
+        cli_say(MSG_SET_CLOSED, "the set is closed: it needs `redlock members rescue`");
         return CLI_CHANGE;
     }
     now = found->newest;
@@ -458,10 +461,11 @@ static int change(struct order *order)
     }
     if (config_is_joint(&now))
         config_finish(&found->newest, &now);
+    set_refusal_hint(found, &order->wish);
     if (!wish_make(&order->wish, &now, &list, why, sizeof why)) {
         if (wish_is_met(&order->wish, &now))
             return end_met(order, &now);
-        cli_say("%s", why);
+        cli_say(MSG_CHANGE_REFUSED, "%s", why);
         return CLI_CHANGE;
     }
     code = set_refusal_too_few(found);
@@ -510,7 +514,7 @@ static int run(struct order *order)
         survey_close(&order->survey);
     }
     if (code == DRIVER_AGAIN) {
-        cli_say("others change the set again and again");
+        cli_say(MSG_CHANGE_OVERTAKEN, "others change the set again and again");
         code = CLI_CHANGE;
     }
     return code;
@@ -528,7 +532,7 @@ static int members_main(struct cli *cli, int argc, char **argv)
     int option, code;
 
     if (order == NULL) {
-        cli_say("out of memory");
+        cli_say(MSG_NO_MEMORY, "out of memory");
         return CLI_INTERNAL;
     }
     order->cli = cli;

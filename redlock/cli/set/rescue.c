@@ -26,14 +26,14 @@ static int make_list(const struct survey *found, const struct wish *wish, struct
 
         if (problem == CONFIG_OK)
             continue;
-        cli_say("%s: %s", joiner->name, config_problem_text(problem));
+        cli_say(MSG_CHANGE_REFUSED, "%s: %s", joiner->name, config_problem_text(problem));
         code = CLI_CHANGE;
     }
     if (list.members_len < 2) {
-        cli_say("%s", config_problem_text(CONFIG_ONE));
+        cli_say(MSG_CHANGE_REFUSED, "%s", config_problem_text(CONFIG_ONE));
         code = CLI_CHANGE;
     } else if (list.members_len % 2 == 0 && !wish->allows_even) {
-        cli_say("%s: --even allows it", config_problem_text(CONFIG_EVEN));
+        cli_say(MSG_CHANGE_REFUSED, "%s: --even allows it", config_problem_text(CONFIG_EVEN));
         code = CLI_CHANGE;
     }
     for (unsigned m = 0; m < found->masters; m++)
@@ -75,7 +75,7 @@ static int refuse_unknown(const struct survey *found, const char *lost)
         p += len;
         if (is_known || config_is_closed(&found->newest))
             continue;
-        cli_say("no member is called %s", name);
+        cli_say(MSG_CHANGE_REFUSED, "no member is called %s", name);
         return CLI_CHANGE;
     }
     return CLI_OK;
@@ -92,10 +92,12 @@ static int refuse_members(const struct survey *found, const char *lost)
         if (answers == !is_lost(lost, member))
             continue;
         if (answers)
-            cli_say("%s answers, so it is not lost: stop it for good, or do not name it",
+            cli_say(MSG_CHANGE_REFUSED,
+                    "%s answers, so it is not lost: stop it for good, or do not name it",
                     member->name);
         else
-            cli_say("%s does not answer: bring it back, or name it if it is lost for good",
+            cli_say(MSG_CHANGE_REFUSED,
+                    "%s does not answer: bring it back, or name it if it is lost for good",
                     member->name);
         return CLI_CHANGE;
     }
@@ -124,12 +126,14 @@ static bool may_come_back(const struct survey *found)
 static int refuse_healthy(const struct survey *found)
 {
     if (survey_has_quorum(found)) {
-        cli_say("a majority of the members answers and may vote: use add, remove or replace");
+        cli_say(MSG_CHANGE_REFUSED,
+                "a majority of the members answers and may vote: use add, remove or replace");
         return CLI_CHANGE;
     }
     if (!may_come_back(found))
         return CLI_OK;
-    cli_say("a majority of the members may vote soon, after a loss of data: `redlock init` watches "
+    cli_say(MSG_CHANGE_REFUSED,
+            "a majority of the members may vote soon, after a loss of data: `redlock init` watches "
             "them");
     return CLI_CHANGE;
 }
@@ -160,16 +164,17 @@ static void tell_limits(const struct survey *found, const struct config *list)
 
     wish_print(&found->newest, found->newest.from | found->newest.to, before, sizeof before);
     wish_print(list, list->from, after, sizeof after);
-    cli_say("the set was: %s", before[0] != '\0' ? before : "closed by a rescue");
-    cli_say("it becomes:  %s", after);
-    cli_say("a rescue cannot promise what a set with a majority promises:");
-    cli_say(
+    cli_hint("the set was: %s", before[0] != '\0' ? before : "closed by a rescue");
+    cli_hint("it becomes:  %s", after);
+    cli_hint("a rescue cannot promise what a set with a majority promises:");
+    cli_hint(
         "- locks that the lost masters granted may be held until the longest lease is over, and "
         "are not renewed");
-    cli_say("- fencing tokens may be smaller than some earlier ones, if the clocks are behind");
-    cli_say("- the lost masters must never answer again with their data: a majority of them grants "
-            "locks to clients that do not know the new list");
-    cli_say("- members that this list does not name go on as a set of their own");
+    cli_hint("- fencing tokens may be smaller than some earlier ones, if the clocks are behind");
+    cli_hint(
+        "- the lost masters must never answer again with their data: a majority of them grants "
+        "locks to clients that do not know the new list");
+    cli_hint("- members that this list does not name go on as a set of their own");
 }
 
 int cli_rescue(struct survey *survey, const struct wish *wish, const char *lost, bool is_dry,

@@ -158,13 +158,14 @@ static void tell_missing(struct rescuer *op)
     if (op->has_blamed || missing == 0 || now_of(op) < drift_add(op->since, PATIENCE))
         return;
     op->has_blamed = true;
-    cli_say("still waiting:");
+    cli_hint("still waiting:");
     for (unsigned m = 0; m < op->survey->masters; m++) {
         const struct inspect_master master = inspect_master(op->survey->rl, m);
+        const char *why =
+            master.error[0] != '\0' ? master.error : "is watched, or has not answered yet";
 
         if (missing & mask_of(m))
-            cli_say("%s: %s", op->survey->of[m].member.place,
-                    master.error[0] != '\0' ? master.error : "is watched, or has not answered yet");
+            cli_say_reason(MSG_NONE, why, "%s: %s", op->survey->of[m].member.place, why);
     }
 }
 
@@ -184,7 +185,7 @@ static void tell(struct rescuer *op)
     if (op->phase == RESCUE_WAITING)
         (void)snprintf(at_most, sizeof at_most, ", at most %.1f s",
                        (double)drift_until(now, due) / (double)DRIFT_S);
-    cli_say("%s%s", rescue_phase_text(op->phase), at_most);
+    cli_hint("%s%s", rescue_phase_text(op->phase), at_most);
 }
 
 /* ---- The loop ---- */
@@ -194,6 +195,13 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
     (void)loop, (void)timer, (void)events;
 }
 
+static enum msg message_of(enum rescue_status status)
+{
+    if (status == RESCUE_AHEAD)
+        return MSG_COUNTERS;
+    return status == RESCUE_STRANGER ? MSG_WRONG_SET : MSG_CHANGE_OVERTAKEN;
+}
+
 static int end(const struct rescuer *op)
 {
     enum rescue_status status = op->rescue.status;
@@ -201,9 +209,9 @@ static int end(const struct rescuer *op)
     if (status == RESCUE_DONE)
         return CLI_OK;
     if (status == RESCUE_AHEAD)
-        cli_say("%s", rescue_status_text(status));
+        cli_say(message_of(status), "%s", rescue_status_text(status));
     else
-        cli_say("%s: %s", rescue_status_text(status),
+        cli_say(message_of(status), "%s: %s", rescue_status_text(status),
                 op->survey->of[op->rescue.culprit].member.place);
     return CLI_CHANGE;
 }
@@ -231,6 +239,7 @@ static int loop(struct rescuer *op, ev_timer *tick)
         ev_run(session->loop, EVRUN_ONCE);
     }
     cli_say(
+        MSG_INTERRUPTED,
         "interrupted: nobody gets a lock before the set is founded anew: run the command again");
     return session_signal_exit(session);
 }
@@ -264,7 +273,7 @@ int rescuer_run(struct survey *survey, struct config *list)
             config.masters |= mask_of(m);
     config.founded = config.closed + 1;
     if (config.founded > CONFIG_VERSION_MAX) {
-        cli_say("no greater version is left");
+        cli_say(MSG_CHANGE_REFUSED, "no greater version is left");
         return CLI_CHANGE;
     }
     redlock_options_init(&defaults);

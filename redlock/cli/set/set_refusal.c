@@ -23,12 +23,14 @@ static void say_two_names(const struct survey *found, unsigned m)
 
     if (is_other_database(found, m, twin)) {
         member = member != NULL ? member : survey_member_of(found, m);
-        cli_say("%s %s, in another database, and a server has one vote: %s%s", place, master->error,
+        cli_say(MSG_SAME_SERVER, "%s %s, in another database, and a server has one vote: %s%s",
+                place, master->error,
                 member != NULL ? "write it as the set does, as " : "give only one of them",
                 member != NULL ? member->name : "");
         return;
     }
-    cli_say("%s %s: a server has one vote: write it as the set does, or, if it must be reached "
+    cli_say(MSG_SAME_SERVER,
+            "%s %s: a server has one vote: write it as the set does, or, if it must be reached "
             "there, as %s#%s",
             place, master->error, place, member != NULL ? member->name : "NAME");
 }
@@ -66,6 +68,7 @@ static int refuse_second_name(const struct survey *found, unsigned m,
         config_find(&found->newest, own) == found->newest.members_len)
         return CLI_OK;
     cli_say(
+        MSG_CANNOT_JOIN,
         "%s cannot join: it says that it is the member %s, and a server has one vote: remove %s "
         "first; or, if its data are a copy, delete them",
         joiner->name, own, own);
@@ -94,7 +97,8 @@ int set_refusal_joiner(const struct survey *found, const struct config_member *j
 
     twin = m == found->masters ? find_server(found, joiner) : found->masters;
     if (twin < found->masters) {
-        cli_say("%s cannot join: it is the server of %s, in another database, and a server has one "
+        cli_say(MSG_CANNOT_JOIN,
+                "%s cannot join: it is the server of %s, in another database, and a server has one "
                 "vote",
                 joiner->name, found->of[twin].member.place);
         return CLI_CHANGE;
@@ -102,16 +106,17 @@ int set_refusal_joiner(const struct survey *found, const struct config_member *j
     if (m < found->masters)
         set_report_why(found, m, why);
     if (m == found->masters || !found->of[m].answered) {
-        cli_say("%s cannot join: %s", joiner->name, why);
+        cli_say(MSG_CANNOT_JOIN, "%s cannot join: %s", joiner->name, why);
         return m < found->masters && strncmp(why, "is a ", 5) == 0 ? CLI_CHANGE : CLI_UNREACHABLE;
     }
     if (found->of[m].set != 0 && found->of[m].set != found->newest.set) {
-        cli_say("%s cannot join: it %s", joiner->name, why);
+        cli_say(MSG_CANNOT_JOIN, "%s cannot join: it %s", joiner->name, why);
         return CLI_CHANGE;
     }
     twin = find_twin(found, m);
     if (twin < found->masters) {
-        cli_say("%s cannot join: it has the same epoch as %s, so its data are a copy, and must be "
+        cli_say(MSG_CANNOT_JOIN,
+                "%s cannot join: it has the same epoch as %s, so its data are a copy, and must be "
                 "deleted",
                 joiner->name, found->of[twin].member.place);
         return CLI_CHANGE;
@@ -136,11 +141,12 @@ int set_refusal_login(const struct survey *found, const struct config *list)
         if (config_find(&found->newest, name) == found->newest.members_len || m == found->masters ||
             found->of[m].answered || !is_login(found->of[m].error))
             continue;
-        cli_say("%s: %s", name, found->of[m].error);
+        cli_say_reason(MSG_NONE, found->of[m].error, "%s: %s", name, found->of[m].error);
         code = CLI_CHANGE;
     }
     if (code != CLI_OK)
-        cli_say("nothing was changed: the list has no valid password for this member, and clients "
+        cli_say(MSG_WRONG_PASSWORD,
+                "nothing was changed: the list has no valid password for this member, and clients "
                 "with this list have no vote of it: first correct the list, and restart them");
     return code;
 }
@@ -152,7 +158,7 @@ static void say_who_is_down(const struct survey *found, const struct config *lis
     for (unsigned i = 0; i < list->members_len; i++) {
         set_report_why(found, survey_find(found, &list->members[i]), why);
         if (why[0] != '\0')
-            cli_say("%s: %s", list->members[i].name, why);
+            cli_say_reason(MSG_NONE, why, "%s: %s", list->members[i].name, why);
     }
 }
 
@@ -161,7 +167,8 @@ int set_refusal_too_few(const struct survey *found)
     if (survey_has_quorum(found))
         return CLI_OK;
     say_who_is_down(found, &found->newest);
-    cli_say("fewer than a majority of the members answers and may vote, so nothing was changed");
+    cli_say(MSG_NO_MAJORITY,
+            "fewer than a majority of the members answers and may vote, so nothing was changed");
     return CLI_UNREACHABLE;
 }
 
@@ -193,7 +200,22 @@ int set_refusal_list(const struct survey *found, const struct wish *wish, const 
     if (code != CLI_OK || 2 * alive > list->members_len)
         return code;
     say_who_is_down(found, list);
-    cli_say("of the %u masters of the new list, %u would be alive, which is no majority",
+    cli_say(MSG_NO_MAJORITY,
+            "of the %u masters of the new list, %u would be alive, which is no majority",
             list->members_len, alive);
     return CLI_UNREACHABLE;
+}
+
+void set_refusal_hint(const struct survey *found, const struct wish *wish)
+{
+    for (unsigned i = 0; i < wish->leavers_len && wish->joiners_len == 0; i++) {
+        unsigned at = wish_find(&found->newest, wish->leavers[i]);
+
+        if (at < found->newest.members_len &&
+            !survey_votes(found, survey_find(found, &found->newest.members[at])))
+            cli_hint(
+                "%s does not answer: `redlock members replace %s URI` would put another master "
+                "in its place",
+                wish->leavers[i], wish->leavers[i]);
+    }
 }

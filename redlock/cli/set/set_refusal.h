@@ -27,4 +27,7 @@ int set_refusal_login(const struct survey *found, const struct config *list);
 int set_refusal_list(const struct survey *found, const struct wish *wish,
                      const struct config *list);
 
+/* Removing members that do not answer: say that they can be replaced. */
+void set_refusal_hint(const struct survey *found, const struct wish *wish);
+
 #endif /* REDLOCK_SET_REFUSAL_H */

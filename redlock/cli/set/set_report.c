@@ -93,13 +93,14 @@ void set_report_versions(const struct survey *survey)
         m++;
     if (left == survey->masters || m == survey->masters)
         return;
-    cli_say("%s has version %" PRIu64 " of the set, but a majority of version %" PRIu64
+    cli_say(MSG_VERSIONS,
+            "%s has version %" PRIu64 " of the set, but a majority of version %" PRIu64
             ", as %s, may vote: one of both is left over",
             survey->of[left].member.place, newest->version, survey->of[m].version,
             survey->of[m].member.place);
-    cli_say("if the set was founded again, empty the masters of version %" PRIu64
-            " (FLUSHALL); if it was rescued, those of version %" PRIu64,
-            newest->version, survey->of[m].version);
+    cli_hint("if the set was founded again, empty the masters of version %" PRIu64
+             " (FLUSHALL); if it was rescued, those of version %" PRIu64,
+             newest->version, survey->of[m].version);
 }
 
 /* ---- Text ---- */

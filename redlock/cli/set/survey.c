@@ -25,7 +25,7 @@
 static void *need(void *memory)
 {
     if (memory == NULL) {
-        cli_say("out of memory");
+        cli_say(MSG_NO_MEMORY, "out of memory");
         exit(CLI_INTERNAL);
     }
     return memory;
@@ -365,7 +365,8 @@ static int refuse_too_many(const struct survey *survey, unsigned masters)
     while (survey->of[m].set != survey->newest.set ||
            survey->of[m].version != survey->newest.version)
         m++;
-    cli_say("%s says that its set has %u members: together with the list these are %u masters, "
+    cli_say(MSG_WRONG_SET,
+            "%s says that its set has %u members: together with the list these are %u masters, "
             "more than "
             "%d: give a shorter list; if this set is not yours, take the master off the list, or "
             "delete "

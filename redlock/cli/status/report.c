@@ -489,7 +489,7 @@ static void print_json_master(const struct status *status, unsigned m)
     (void)printf("{\"number\":%u", m + 1);
     cli_json_member("endpoint", master.name);
     (void)printf(",\"up\":%s", report->up ? "true" : "false");
-    cli_json_member("error", report->error[0] != 0 ? report->error : NULL);
+    cli_json_error(report->error);
     if (report->warming)
         (void)printf(",\"warming_ms\":%llu,\"unwatched\":%s",
                      (unsigned long long)report->warming_ms, report->unwatched ? "true" : "false");

@@ -18,13 +18,11 @@
  *
  * A slot uses its name again at once: on each connection its release precedes its next SET.
  */
+#include "test/bench/exchange.h"
 #include "test/bench/figures.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,27 +33,18 @@
 #include <unistd.h>
 
 enum {
-    COMMAND_MAX = 160,   /* The longest command has 136 bytes with "bench/4095". */
-    SHA_LEN = 40,        /* Hexadecimal digits of a SHA-1. */
     SLOT_BITS = 12,      /* FIGURES_IN_FLIGHT_MAX slots. */
     SENT_LEN = 1 << 18,  /* How many commands a master may be behind; see send_all(). */
     INPUT_LEN = 1 << 16, /* More than a turn's answers: 2 * 4096 of 5 bytes. */
     SILENCE_MAX_MS = 5000
 };
 
-static const char script[] = "if redis.call(\"get\",KEYS[1]) == ARGV[1] then "
-                             "return redis.call(\"del\",KEYS[1]) else return 0 end";
-
-/* The phase of a slot.  It is also the lowest bit of its step. */
-enum phase { ACQUIRE, RELEASE, PHASES };
-
 struct slot {
     uint64_t began_ns; /* When the step under way began. */
     uint32_t step;     /* Counts phases: even ones acquire, odd ones release. */
     uint16_t yes;      /* Expected answers to this step. */
     uint16_t no;       /* Other answers to this step. */
-    uint16_t command_len[PHASES];
-    char command[PHASES][COMMAND_MAX];
+    struct exchange_commands commands;
 };
 
 struct link {
@@ -78,90 +67,34 @@ static uint32_t sent[SENT_LEN];
 
 /* The commands of this turn. */
 static size_t output_len;
-static char output[2 * FIGURES_IN_FLIGHT_MAX * COMMAND_MAX];
+static char output[2 * FIGURES_IN_FLIGHT_MAX * EXCHANGE_COMMAND_MAX];
 
 static unsigned started;  /* Cycles begun. */
 static unsigned finished; /* Cycles finished. */
 
-/* Connects with a blocking socket, for the set-up. */
-static int dial(const struct figures_master *master)
-{
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    struct addrinfo *found;
-    char port[8];
-    int on = 1;
-    int fd;
-    int rv;
-
-    (void)snprintf(port, sizeof port, "%d", master->port);
-    rv = getaddrinfo(master->host, port, &hints, &found);
-    if (rv != 0) {
-        errno = 0;
-        figures_die("%s: %s", master->host, gai_strerror(rv));
-    }
-    fd = socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, found->ai_protocol);
-    if (fd < 0 || connect(fd, found->ai_addr, found->ai_addrlen) != 0)
-        figures_die("%s:%d", master->host, master->port);
-    freeaddrinfo(found);
-    if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0)
-        figures_die("TCP_NODELAY");
-    return fd;
-}
-
-/* Writes a command of `argc` words; returns its length. */
-static size_t encode(char *ret_command, size_t size, int argc, const char *const *argv)
-{
-    int len = snprintf(ret_command, size, "*%d\r\n", argc);
-
-    for (int i = 0; i < argc; i++)
-        len += snprintf(ret_command + len, size - (size_t)len, "$%zu\r\n%s\r\n", strlen(argv[i]),
-                        argv[i]);
-    return (size_t)len;
-}
-
-/* Loads the script.  The answer is its SHA-1, the same from every master. */
-static void load_script(int fd, char ret_sha[SHA_LEN + 1])
-{
-    char text[512];
-    size_t len = encode(text, sizeof text, 3, (const char *[]){"SCRIPT", "LOAD", script});
-    size_t answer_len = sizeof "$40\r\n" - 1 + SHA_LEN + sizeof "\r\n" - 1;
-
-    if (send(fd, text, len, MSG_NOSIGNAL) != (ssize_t)len)
-        figures_die("SCRIPT LOAD");
-    if (recv(fd, text, answer_len, MSG_WAITALL) != (ssize_t)answer_len || text[0] != '$')
-        figures_die("SCRIPT LOAD: unexpected answer");
-    memcpy(ret_sha, text + sizeof "$40\r\n" - 1, SHA_LEN);
-    ret_sha[SHA_LEN] = '\0';
-}
-
 static void encode_slot(unsigned i, const char *sha)
 {
-    struct slot *slot = &slots[i];
     char name[32];
-    char token[SHA_LEN + 1];
+    char token[EXCHANGE_SHA_LEN + 1];
 
     (void)snprintf(name, sizeof name, "bench/%u", i);
     (void)snprintf(token, sizeof token, "%032x%08x", 0xf100u, i);
-    slot->command_len[ACQUIRE] =
-        (uint16_t)encode(slot->command[ACQUIRE], COMMAND_MAX, 6,
-                         (const char *[]){"SET", name, token, "NX", "PX", "10000"});
-    slot->command_len[RELEASE] = (uint16_t)encode(
-        slot->command[RELEASE], COMMAND_MAX, 5, (const char *[]){"EVALSHA", sha, "1", name, token});
+    exchange_encode(&slots[i].commands, name, token, sha);
 }
 
 /* Connects, loads the script, encodes the commands; returns the epoll descriptor. */
 static int set_up(void)
 {
-    char sha[SHA_LEN + 1] = "";
+    char sha[EXCHANGE_SHA_LEN + 1] = "";
     int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 
     if (epoll_fd < 0)
         figures_die("epoll");
     for (unsigned i = 0; i < options.masters_len; i++) {
         struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u32 = i};
-        int fd = dial(&options.masters[i]);
+        int fd = exchange_dial(&options.masters[i]);
 
-        load_script(fd, sha);
+        exchange_load(fd, exchange_script, sha);
         if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0 ||
             epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
             figures_die("set up a socket");
@@ -180,8 +113,8 @@ static void ask(struct slot *slot, uint64_t now_ns)
     slot->began_ns = now_ns;
     slot->yes = 0;
     slot->no = 0;
-    memcpy(output + output_len, slot->command[phase], slot->command_len[phase]);
-    output_len += slot->command_len[phase];
+    memcpy(output + output_len, slot->commands.text[phase], slot->commands.len[phase]);
+    output_len += slot->commands.len[phase];
     sent[sent_len++ % SENT_LEN] = slot->step << SLOT_BITS | (uint32_t)(slot - slots);
 }
 
@@ -224,20 +157,6 @@ static void count_answer(uint32_t command, bool yes)
         advance(slot);
 }
 
-/* Returns the length of the answer at `at`, or 0 if it is incomplete.  Each answer is one line. */
-static size_t parse_answer(const char *at, size_t len, enum phase phase, bool *ret_yes)
-{
-    static const char expected[PHASES][6] = {"+OK\r\n", ":1\r\n"};
-    size_t expected_len = phase == ACQUIRE ? 5 : 4;
-    const char *newline;
-
-    *ret_yes = len >= expected_len && memcmp(at, expected[phase], expected_len) == 0;
-    if (*ret_yes)
-        return expected_len;
-    newline = memchr(at, '\n', len);
-    return newline == NULL ? 0 : (size_t)(newline - at) + 1;
-}
-
 static void take_answers(struct link *link)
 {
     size_t taken = 0;
@@ -245,8 +164,8 @@ static void take_answers(struct link *link)
     while (taken < link->input_len && link->answered < sent_len) {
         uint32_t command = sent[link->answered % SENT_LEN];
         bool yes;
-        size_t len = parse_answer(link->input + taken, link->input_len - taken,
-                                  (command >> SLOT_BITS) % PHASES, &yes);
+        size_t len = exchange_parse(link->input + taken, link->input_len - taken,
+                                    (command >> SLOT_BITS) % PHASES, &yes);
 
         if (len == 0)
             break;

@@ -19,17 +19,6 @@
 
 /* ---- Shared by both kinds of client ---- */
 
-static int need_kind(const struct redlock *rl, bool blocking)
-{
-    if (!blocking && rl->blocking != NULL)
-        return error_set(REDLOCK_E_STATE, "an asynchronous call on a blocking client");
-    if (blocking && rl->blocking == NULL)
-        return error_set(REDLOCK_E_STATE, "a blocking call on a client with a loop");
-    if (blocking && blocking_is_self(rl->blocking))
-        return error_set(REDLOCK_E_STATE, "a blocking call from a callback");
-    return REDLOCK_OK;
-}
-
 /* client_enter() for a lease.  It also checks that the caller owns the lease. */
 static int enter_lease(struct redlock_lease *lease, bool blocking)
 {
@@ -43,7 +32,7 @@ static int enter_lease(struct redlock_lease *lease, bool blocking)
         return status;
     status = lease_check(lease);
     if (status == REDLOCK_OK)
-        status = need_kind(client_of(lease), blocking);
+        status = client_need(client_of(lease), blocking);
     if (status != REDLOCK_OK)
         client_leave(client_of(lease));
     return status;
@@ -106,12 +95,11 @@ static int leave_lost(struct redlock_lease *lease)
 }
 
 /* Whether this thread may end the lease. */
-static int check_owner(const struct redlock_lease *lease)
+static int check_owner(const struct redlock_lease *lease, const struct owner *thread)
 {
     const struct owned *owned = lease_owned(lease);
-    const struct owner self = owner_make(NULL);
 
-    if (owned == NULL || owned->owner.pointer != NULL || owner_is_same(&owned->owner, &self))
+    if (owned == NULL || owned->owner.pointer != NULL || owner_is_same(&owned->owner, thread))
         return REDLOCK_OK;
     return error_set(REDLOCK_E_STATE, "the lock belongs to another thread");
 }
@@ -153,13 +141,15 @@ static void end_soon(struct redlock_lease *lease, enum lease_op op, int status,
  * unlock drops that extend, and its done is not called. */
 static int check_unlock_async(const struct redlock_lease *lease)
 {
+    const struct owner thread = owner_make(NULL);
+
     if (lease->op == LEASE_OP_LOCK && !is_inner(lease))
         return error_set(REDLOCK_E_STATE, "not held yet; cancel it instead");
     if (lease->op == LEASE_OP_LOCK)
         return error_set(REDLOCK_E_STATE, "its owner is locking it again");
     if (lease->op == LEASE_OP_EXTEND && is_inner(lease))
         return error_set(REDLOCK_E_STATE, "an extend is under way");
-    return check_owner(lease);
+    return check_owner(lease, &thread);
 }
 
 static int lock_async(struct redlock *rl, const struct wanted *wanted,
@@ -171,7 +161,7 @@ static int lock_async(struct redlock *rl, const struct wanted *wanted,
 
     if (status != REDLOCK_OK)
         return error_wrap(status, "acquire");
-    status = need_kind(rl, false);
+    status = client_need(rl, false);
     if (status == REDLOCK_OK && done == NULL)
         status = error_set(REDLOCK_E_INVAL, "done is NULL");
     if (status == REDLOCK_OK)
@@ -270,6 +260,7 @@ static void give_up(struct redlock_lease *lease, struct quorum_event *event)
 void redlock_cancel(struct redlock_lease *lease)
 {
     struct quorum_event event = {.type = QUORUM_EV_CANCEL};
+    const struct owner thread = owner_make(NULL);
     struct redlock *rl;
 
     if (lease == NULL)
@@ -277,7 +268,7 @@ void redlock_cancel(struct redlock_lease *lease)
     rl = client_of(lease);
     if (enter_lease(lease, rl->blocking != NULL) != REDLOCK_OK)
         return;
-    if (rl->blocking != NULL && check_owner(lease) != REDLOCK_OK) {
+    if (rl->blocking != NULL && check_owner(lease, &thread) != REDLOCK_OK) {
         client_leave(rl);
         return;
     }
@@ -305,43 +296,68 @@ static int unlock_inner_now(struct redlock_lease *lease)
     return status;
 }
 
-static void begin_wait(struct redlock_lease *lease, struct waiter *waiter)
+/* A blocking call. */
+struct call {
+    struct waiter waiter; /* The first field. */
+    struct redlock *rl;
+    const struct wanted *wanted; /* Of a lock, as are the options. */
+    const struct redlock_lock_options *opts;
+    struct redlock_lease *lease;
+    uint32_t ttl_ms;    /* Of an extend. */
+    struct owner owner; /* The calling thread, of an unlock. */
+};
+
+static struct call *call_of(struct waiter *waiter)
 {
-    blocking_begin_wait(client_of(lease)->blocking, waiter);
-    lease->waiter = waiter;
+    return (struct call *)(void *)waiter;
+}
+
+static enum begun end_at_once(struct call *call, int status)
+{
+    call->waiter.status = status;
+    return BEGUN_OVER;
+}
+
+/* Let the call wait for what the lease does now. */
+static enum begun let_wait(struct call *call, enum lease_op op, enum quorum_event_type type)
+{
+    struct redlock_lease *lease = call->lease;
+
+    blocking_begin_wait(call->rl->blocking, &call->waiter);
+    lease->waiter = &call->waiter;
+    start(lease, op, type, call->ttl_ms);
+    if (op != LEASE_OP_EXTEND)
+        lease_reap(lease);
+    return BEGUN_WAITS;
+}
+
+static enum begun begin_lock(struct waiter *waiter)
+{
+    struct call *call = call_of(waiter);
+    int status = REDLOCK_OK;
+
+    if (blocking_take_interrupt(call->rl->blocking))
+        status = error_set(REDLOCK_INTERRUPTED, "%s", redlock_strerror(REDLOCK_INTERRUPTED));
+    if (status == REDLOCK_OK)
+        status = wanted_lease(call->rl, call->wanted, call->opts, &call->lease);
+    if (status != REDLOCK_OK)
+        return end_at_once(call, error_wrap(status, "acquire"));
+    if (is_inner(call->lease))
+        return end_at_once(call, REDLOCK_OK);
+    return let_wait(call, LEASE_OP_LOCK, QUORUM_EV_ACQUIRE);
 }
 
 static int lock(struct redlock *rl, const struct wanted *wanted,
                 const struct redlock_lock_options *opts, struct redlock_lease **ret_lease)
 {
-    struct redlock_lease *lease = NULL;
-    struct waiter waiter;
-    int status = client_enter(rl);
+    struct call call = {.waiter.begin = begin_lock, .rl = rl, .wanted = wanted, .opts = opts};
+    int status;
 
-    if (status != REDLOCK_OK)
-        return error_wrap(status, "acquire");
-    status = need_kind(rl, true);
-    if (status == REDLOCK_OK && ret_lease == NULL)
-        status = error_set(REDLOCK_E_INVAL, "ret_lease is NULL");
-    if (status == REDLOCK_OK && blocking_take_interrupt(rl->blocking))
-        status = error_set(REDLOCK_INTERRUPTED, "%s", redlock_strerror(REDLOCK_INTERRUPTED));
+    if (ret_lease == NULL && rl != NULL && rl->blocking != NULL)
+        return error_set(REDLOCK_E_INVAL, "acquire: ret_lease is NULL");
+    status = client_call(rl, &call.waiter, "acquire");
     if (status == REDLOCK_OK)
-        status = wanted_lease(rl, wanted, opts, &lease);
-    if (status != REDLOCK_OK) {
-        client_leave(rl);
-        return error_wrap(status, "acquire");
-    }
-    if (is_inner(lease)) {
-        *ret_lease = lease;
-        client_leave(rl);
-        return REDLOCK_OK;
-    }
-    begin_wait(lease, &waiter);
-    start(lease, LEASE_OP_LOCK, QUORUM_EV_ACQUIRE, 0);
-    lease_reap(lease);
-    status = client_wait(rl, &waiter);
-    if (status == REDLOCK_OK)
-        *ret_lease = lease;
+        *ret_lease = call.lease;
     return status;
 }
 
@@ -361,50 +377,59 @@ int redlock_lock_many(struct redlock *rl, const char *const *resources, size_t r
     return lock(rl, &wanted, opts, ret_lease);
 }
 
+static enum begun begin_extend(struct waiter *waiter)
+{
+    struct call *call = call_of(waiter);
+    int status = lease_check(call->lease);
+
+    status = status != REDLOCK_OK ? error_wrap(status, "extend")
+                                  : check_extend(call->lease, call->ttl_ms);
+    if (status != REDLOCK_OK)
+        return end_at_once(call, status);
+    return let_wait(call, LEASE_OP_EXTEND, QUORUM_EV_EXTEND);
+}
+
 int redlock_extend(struct redlock_lease *lease, uint32_t ttl_ms)
 {
-    struct waiter waiter;
-    int status = enter_lease(lease, true);
+    struct call call = {.waiter.begin = begin_extend, .lease = lease, .ttl_ms = ttl_ms};
 
+    error_clear();
+    if (lease == NULL)
+        return error_wrap(lease_check(lease), "extend");
+    call.rl = client_of(lease);
+    return client_call(call.rl, &call.waiter, "extend");
+}
+
+static enum begun begin_unlock(struct waiter *waiter)
+{
+    struct call *call = call_of(waiter);
+    struct redlock_lease *lease = call->lease;
+    int status = lease_check(lease);
+
+    if (status == REDLOCK_OK)
+        status = check_owner(lease, &call->owner);
     if (status != REDLOCK_OK)
-        return error_wrap(status, "extend");
-    status = check_extend(lease, ttl_ms);
+        return end_at_once(call, error_wrap(status, "release"));
+    if (is_inner(lease))
+        return end_at_once(call, unlock_inner_now(lease));
+    drop_extend(lease);
+    lease_disown(lease);
+    status = leave_lost(lease);
     if (status != REDLOCK_OK) {
-        client_leave(client_of(lease));
-        return status;
+        (void)end_at_once(call, error_wrap(status, "release"));
+        return BEGUN_LEFT;
     }
-    begin_wait(lease, &waiter);
-    start(lease, LEASE_OP_EXTEND, QUORUM_EV_EXTEND, ttl_ms);
-    return client_wait(client_of(lease), &waiter);
+    return let_wait(call, LEASE_OP_UNLOCK, QUORUM_EV_RELEASE);
 }
 
 int redlock_unlock(struct redlock_lease *lease)
 {
-    struct redlock *rl;
-    struct waiter waiter;
-    int status;
+    struct call call = {.waiter.begin = begin_unlock, .lease = lease, .owner = owner_make(NULL)};
 
     if (lease == NULL)
         return REDLOCK_OK;
-    rl = client_of(lease);
-    status = enter_lease(lease, true);
-    if (status != REDLOCK_OK)
-        return error_wrap(status, "release");
-    status = check_owner(lease);
-    if (status != REDLOCK_OK || is_inner(lease)) {
-        status = status != REDLOCK_OK ? error_wrap(status, "release") : unlock_inner_now(lease);
-        client_leave(rl);
-        return status;
-    }
-    drop_extend(lease);
-    lease_disown(lease);
-    status = leave_lost(lease);
-    if (status != REDLOCK_OK)
-        return error_wrap(status, "release");
-    begin_wait(lease, &waiter);
-    start(lease, LEASE_OP_UNLOCK, QUORUM_EV_RELEASE, 0);
-    lease_reap(lease);
-    return client_wait(rl, &waiter);
+    call.rl = client_of(lease);
+    return client_call(call.rl, &call.waiter, "release");
 }
 
 /* ---- Both kinds of client ---- */
@@ -456,6 +481,7 @@ int redlock_adopt_many(struct redlock *rl, const char *const *resources, size_t 
 int redlock_detach(struct redlock_lease *lease)
 {
     struct quorum_event event = {.type = QUORUM_EV_DETACH};
+    const struct owner thread = owner_make(NULL);
     struct redlock *rl;
     int status;
 
@@ -469,7 +495,7 @@ int redlock_detach(struct redlock_lease *lease)
         client_leave(rl);
         return error_set(REDLOCK_E_STATE, "detach: a call with the lease is under way");
     }
-    status = check_owner(lease);
+    status = check_owner(lease, &thread);
     if (status != REDLOCK_OK) {
         client_leave(rl);
         return error_wrap(status, "detach");

@@ -11,16 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <ev.h>
 
 #include "redlock/base/error.h"
+#include "redlock/client/mutex.h"
 
 /* With fewer calls under way, the caller writes its commands itself.  Measured: five sends then
  * cost less than the wait for another thread to do them. */
 #define CROWD 3
+
+/* The client's thread runs the loop for a crowd, and goes on for so many turns without one. Chosen:
+ * large enough that a crowd that gathers again finds it there. */
+#define CROWD_TURNS 64
 
 /* The client's thread runs the loop again when there was no call for this long.  An answer that
  * no call waits for may be read this late.  Chosen: calls in a row are less than this apart, and
@@ -32,8 +36,10 @@ struct blocking {
     void *cookie;
     struct ev_loop *ev;
     ev_async kick;
+    ev_prepare prepare;
+    struct requests requests; /* Open while the client's thread runs the loop for a crowd. */
     pthread_mutex_t mutex;
-    atomic_uint entering; /* Threads that are about to take the mutex. */
+    atomic_uint entering; /* Threads that are about to take the mutex, or to hand a call in. */
     /* An interrupt that has not ended a call yet.  Set without the mutex, cleared under it. */
     atomic_bool interrupted;
     /* The cancel state that the thread with the mutex goes back to. */
@@ -50,6 +56,9 @@ struct blocking {
     struct waiter *server;
     bool asleep;           /* The loop sleeps, without the mutex. */
     bool napping;          /* The client's thread sleeps until it is called. */
+    bool resting;          /* The client's thread sleeps outside the loop, for however long. */
+    bool takes_over;       /* The client's thread must run the loop, for a crowd. */
+    unsigned turns;        /* Turns of the loop that the client's thread still runs for a crowd. */
     pthread_cond_t called; /* Signalled to wake the client's thread. */
     pthread_cond_t idle;
     pthread_t thread;
@@ -62,14 +71,67 @@ bool blocking_take_interrupt(struct blocking *blocking)
     return atomic_load(&blocking->interrupted) && atomic_exchange(&blocking->interrupted, false);
 }
 
-/* Most kicks only have to wake the loop.  An interrupt that finds no call stays for the next one,
- * which cannot begin meanwhile: this thread has the mutex. */
+/* Wake the waiter's thread when the mutex is given up. */
+static void wake_later(struct blocking *blocking, struct waiter *waiter)
+{
+    waiter->next_woken = blocking->woken;
+    blocking->woken = waiter;
+}
+
+static void end_call(struct waiter *waiter, int status)
+{
+    waiter->status = status;
+    (void)memccpy(waiter->message, error_message(), 0, sizeof waiter->message);
+    waiter->is_done = true;
+}
+
+/* Begin the calls that were handed in. */
+static void begin_calls(struct blocking *blocking, struct request *request)
+{
+    while (request != NULL) {
+        struct waiter *waiter = (struct waiter *)(void *)request;
+        enum begun begun = blocking->events->begin(blocking->cookie, waiter);
+
+        request = request->next; /* The call may be over, but its thread sleeps still. */
+        blocking->calls += begun == BEGUN_WAITS;
+        if (begun == BEGUN_WAITS)
+            continue;
+        end_call(waiter, waiter->status);
+        wake_later(blocking, waiter);
+    }
+}
+
+/* Before each sleep of the loop, and before the client writes. */
+static void on_prepare(struct ev_loop *ev, ev_prepare *prepare, int events)
+{
+    struct blocking *blocking = ev_userdata(ev);
+
+    (void)prepare, (void)events;
+    /* Let the callers of a crowd go on before the loop sleeps: their next calls go out together,
+     * and need not wake the loop.  Write first, for the reason that hand_over() has. */
+    if (blocking->turns > 0 && blocking->woken != NULL) {
+        blocking->events->flush(blocking->cookie);
+        blocking_unlock(blocking);
+        (void)sched_yield();
+        blocking_lock(blocking);
+    }
+    begin_calls(blocking, requests_take(&blocking->requests));
+    if (blocking->turns > 0)
+        blocking->turns = blocking_is_crowded(blocking) ? CROWD_TURNS : blocking->turns - 1;
+}
+
+/* Most kicks only have to wake the loop.  An interrupt ends the calls that were handed in before
+ * it. One that finds no call stays for the next one, which cannot begin meanwhile: this thread has
+ * the mutex. */
 static void on_kick(struct ev_loop *ev, ev_async *kick, int events)
 {
     struct blocking *blocking = ev_userdata(ev);
 
     (void)kick, (void)events;
-    if (blocking_take_interrupt(blocking) && !blocking->events->interrupt(blocking->cookie))
+    if (!blocking_take_interrupt(blocking))
+        return;
+    begin_calls(blocking, requests_take(&blocking->requests));
+    if (!blocking->events->interrupt(blocking->cookie))
         atomic_store(&blocking->interrupted, true);
 }
 
@@ -128,69 +190,67 @@ static void let_run(struct waiter *next)
  * if the time passed without a signal. */
 static bool wait_for(struct blocking *blocking, pthread_cond_t *cond, drift_span at_most)
 {
-    int before = blocking->cancel_state, error;
-    struct timespec until;
+    int before = blocking->cancel_state;
+    bool signalled;
 
     let_run(blocking->woken);
     blocking->woken = NULL;
-    if (at_most == DRIFT_NEVER) {
-        error = pthread_cond_wait(cond, &blocking->mutex);
-    } else {
-        (void)clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += (time_t)(at_most / DRIFT_S);
-        until.tv_nsec += (long)(at_most % DRIFT_S);
-        if (until.tv_nsec >= (long)DRIFT_S) {
-            until.tv_nsec -= (long)DRIFT_S;
-            until.tv_sec++;
-        }
-        error = pthread_cond_timedwait(cond, &blocking->mutex, &until);
-    }
+    signalled = mutex_wait(&blocking->mutex, cond, at_most);
     blocking->cancel_state = before;
-    return error != ETIMEDOUT;
+    return signalled;
 }
 
 /* ---- The thread that runs the loop ---- */
 
-/* The thread that ran the loop stops.  The call that has waited longest runs the loop next.
- * Without such a call, the client's thread does so after a lull.  Everything is written first,
- * because a failed call must have sent its releases when it returns. */
+/* The thread that ran the loop stops.  In a crowd the client's thread runs it next, because each
+ * change of threads delays all calls.  Otherwise the call that has waited longest does.  Without
+ * one, the client's thread does so after a lull.  Everything is written first, because a failed
+ * call must have sent its releases when it returns. */
 static void hand_over(struct blocking *blocking)
 {
     struct waiter *next;
 
     blocking->events->flush(blocking->cookie);
     /* Read it after the flush: a link that breaks there may end some calls. */
-    next = blocking->oldest;
+    blocking->takes_over = blocking_is_crowded(blocking) && blocking->resting &&
+                           !blocking->stopping && !has_callbacks(blocking);
+    next = blocking->takes_over ? NULL : blocking->oldest;
     blocking->server = next;
-    blocking->served = next != NULL;
+    blocking->served = next != NULL || blocking->takes_over;
     if (next != NULL) {
         next->serves = true;
-        next->next_woken = blocking->woken;
-        blocking->woken = next;
-    } else if (blocking->napping) {
+        wake_later(blocking, next);
+    } else if (blocking->napping || blocking->takes_over) {
         (void)pthread_cond_signal(&blocking->called);
     }
     if (blocking->stopping)
         blocking_idle(blocking);
 }
 
-/* The client's thread runs the loop while there is no call and no callback is due. */
-static void serve_lull(struct blocking *blocking)
+/* The client's thread runs the loop while there is no call or a crowd, and no callback is due. */
+static void serve_many(struct blocking *blocking)
 {
     uint64_t calls = blocking->calls;
 
     blocking->served = true;
-    while (!blocking->stopping && blocking->calls == calls && !has_callbacks(blocking))
+    blocking->turns = blocking->takes_over ? CROWD_TURNS : 0;
+    blocking->takes_over = false;
+    if (blocking->turns > 0)
+        requests_open(&blocking->requests);
+    while (!blocking->stopping && (blocking->turns > 0 || blocking->calls == calls) &&
+           !has_callbacks(blocking))
         ev_run(blocking->ev, EVRUN_ONCE);
+    begin_calls(blocking, requests_close(&blocking->requests));
     hand_over(blocking);
 }
 
-/* Run callbacks until there was no call for a while and no thread runs the loop. */
+/* Run callbacks until the thread must run the loop: for a crowd, or because there was no call for a
+ * while and no thread runs it. */
 static void await_lull(struct blocking *blocking)
 {
     bool quiet = false;
 
-    while (!blocking->stopping) {
+    while (!blocking->stopping && !blocking->takes_over) {
         drift_span alarm = blocking->events->alarm_in(blocking->cookie);
         uint64_t calls = blocking->calls;
 
@@ -205,8 +265,9 @@ static void await_lull(struct blocking *blocking)
             alarm = DRIFT_NEVER;
         else if (blocking->served || alarm > LULL)
             alarm = LULL;
+        blocking->resting = true;
         (void)wait_for(blocking, &blocking->called, alarm);
-        blocking->napping = false;
+        blocking->napping = blocking->resting = false;
         quiet = blocking->calls == calls;
     }
 }
@@ -217,8 +278,8 @@ static void *run(void *arg)
 
     blocking_lock(blocking);
     while (!blocking->stopping) {
-        if (!blocking->served)
-            serve_lull(blocking);
+        if (blocking->takes_over || !blocking->served)
+            serve_many(blocking);
         await_lull(blocking);
     }
     blocking_unlock(blocking);
@@ -234,29 +295,10 @@ void blocking_call_thread(struct blocking *blocking)
 
 /* ---- The thread ---- */
 
-/* Make the mutex adaptive where the C library can: a thread spins a little before it sleeps.  The
- * mutex is held for microseconds. */
-static void make_mutex(struct blocking *blocking)
-{
-    pthread_mutexattr_t attr;
-
-    (void)pthread_mutexattr_init(&attr);
-#ifdef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
-    (void)pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
-#endif
-    (void)pthread_mutex_init(&blocking->mutex, &attr);
-    (void)pthread_mutexattr_destroy(&attr);
-}
-
 static void make_conditions(struct blocking *blocking)
 {
-    pthread_condattr_t attr;
-
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&blocking->called, &attr);
-    (void)pthread_cond_init(&blocking->idle, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    mutex_make_condition(&blocking->called);
+    mutex_make_condition(&blocking->idle);
 }
 
 struct blocking *blocking_new(const struct blocking_events *events, void *cookie)
@@ -283,7 +325,10 @@ struct blocking *blocking_new(const struct blocking_events *events, void *cookie
     ev_set_loop_release_cb(blocking->ev, before_sleep, after_sleep);
     ev_async_init(&blocking->kick, on_kick);
     ev_async_start(blocking->ev, &blocking->kick);
-    make_mutex(blocking);
+    requests_init(&blocking->requests);
+    ev_prepare_init(&blocking->prepare, on_prepare); /* Runs before the client's, which writes. */
+    ev_prepare_start(blocking->ev, &blocking->prepare);
+    mutex_make(&blocking->mutex);
     make_conditions(blocking);
     return blocking;
 
@@ -345,6 +390,7 @@ void blocking_stop(struct blocking *blocking)
 
 void blocking_free(struct blocking *blocking)
 {
+    ev_prepare_stop(blocking->ev, &blocking->prepare);
     ev_async_stop(blocking->ev, &blocking->kick);
     ev_loop_destroy(blocking->ev);
     (void)pthread_mutex_destroy(&blocking->mutex);
@@ -413,13 +459,17 @@ bool blocking_is_self(const struct blocking *blocking)
 
 /* ---- Waiting ---- */
 
-void blocking_begin_wait(struct blocking *blocking, struct waiter *waiter)
+void blocking_init_waiter(struct waiter *waiter)
 {
     (void)sem_init(&waiter->woken, 0, 0);
-    waiter->before = blocking->newest;
-    waiter->after = NULL;
     waiter->is_done = waiter->serves = false;
     waiter->message[0] = 0;
+}
+
+void blocking_begin_wait(struct blocking *blocking, struct waiter *waiter)
+{
+    waiter->before = blocking->newest;
+    waiter->after = NULL;
     if (blocking->newest != NULL)
         blocking->newest->after = waiter;
     else
@@ -454,6 +504,45 @@ static void serve(struct blocking *blocking, struct waiter *waiter)
     hand_over(blocking);
 }
 
+/* Sleep until the call is over, or until this thread must run the loop. */
+static void sleep_until_woken(struct blocking *blocking, struct waiter *waiter)
+{
+    while (sem_wait(&waiter->woken) != 0 && errno == EINTR)
+        ;
+    if (waiter->serves) {
+        blocking_lock(blocking);
+        serve(blocking, waiter);
+        blocking_unlock(blocking);
+    }
+}
+
+/* Set an empty message as well: the thread may have one from the beginning of the call. */
+static int status_of(struct waiter *waiter)
+{
+    (void)sem_destroy(&waiter->woken);
+    return error_pass_on(waiter->status, waiter->message);
+}
+
+bool blocking_hand_in(struct blocking *blocking, struct waiter *waiter, int *ret_status)
+{
+    int before;
+    bool taken;
+
+    /* The waiter is on this thread's stack, so this thread must not be cancelled. */
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    atomic_fetch_add(&blocking->entering, 1);
+    taken = requests_push(&blocking->requests, &waiter->request);
+    if (taken)
+        ev_async_send(blocking->ev, &blocking->kick); /* It writes only if the loop sleeps. */
+    atomic_fetch_sub(&blocking->entering, 1);
+    if (taken) {
+        sleep_until_woken(blocking, waiter);
+        *ret_status = status_of(waiter);
+    }
+    (void)pthread_setcancelstate(before, NULL);
+    return taken;
+}
+
 int blocking_wait(struct blocking *blocking, struct waiter *waiter)
 {
     int before = blocking->cancel_state;
@@ -470,32 +559,21 @@ int blocking_wait(struct blocking *blocking, struct waiter *waiter)
         /* The waiter is on this thread's stack, so this thread must not be cancelled. */
         blocking->cancel_state = PTHREAD_CANCEL_DISABLE;
         blocking_unlock(blocking);
-        while (sem_wait(&waiter->woken) != 0 && errno == EINTR)
-            ;
-        if (waiter->serves) {
-            blocking_lock(blocking);
-            serve(blocking, waiter);
-            blocking_unlock(blocking);
-        }
+        sleep_until_woken(blocking, waiter);
         (void)pthread_setcancelstate(before, NULL);
     }
-    (void)sem_destroy(&waiter->woken);
-    /* Set an empty message as well: the thread may have one from the beginning of the call. */
-    return error_pass_on(waiter->status, waiter->message);
+    return status_of(waiter);
 }
 
 void blocking_wake(struct blocking *blocking, struct waiter *waiter, int status)
 {
     unlist(blocking, waiter);
-    waiter->status = status;
-    (void)memccpy(waiter->message, error_message(), 0, sizeof waiter->message);
-    waiter->is_done = true;
+    end_call(waiter, status);
     if (blocking->server == waiter) {
         blocking_kick(blocking); /* The server sees is_done by itself. */
         return;
     }
-    waiter->next_woken = blocking->woken;
-    blocking->woken = waiter;
+    wake_later(blocking, waiter);
 }
 
 void blocking_idle(struct blocking *blocking)

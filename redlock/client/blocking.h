@@ -8,6 +8,10 @@
  *
  * The client's own thread runs the loop when there was no call for a while: leases are renewed
  * while their holders compute.  It also runs the callbacks.
+ *
+ * In a crowd of calls it runs the loop as well, and then it also begins the calls.  A calling
+ * thread hands its call in without the mutex, and sleeps until the operation is over.  So the
+ * threads do not contend for the mutex, and the commands of many calls go out together.
  */
 #ifndef REDLOCK_BLOCKING_H
 #define REDLOCK_BLOCKING_H
@@ -17,12 +21,23 @@
 
 #include "drift/drift.h"
 #include "redlock/base/error.h"
+#include "redlock/client/requests.h"
 
 struct blocking;
 struct ev_loop;
+struct waiter;
+
+/* What became of a call when it began. */
+enum begun {
+    BEGUN_OVER,  /* It is over, with waiter->status and the thread's message. */
+    BEGUN_WAITS, /* blocking_begin_wait() was called. */
+    BEGUN_LEFT   /* It is over, and gave up the mutex.  A call that is handed in never does. */
+};
 
 /* What the thread needs of the client.  Called under the mutex. */
 struct blocking_events {
+    /* Begin a call that was handed in.  The caller's thread sleeps. */
+    enum begun (*begin)(void *cookie, struct waiter *waiter);
     void (*flush)(void *cookie); /* Write to all masters, and set the loop's timer. */
     void (*run_callbacks)(void *cookie);
     bool (*has_callbacks)(void *cookie);
@@ -35,6 +50,10 @@ struct blocking_events {
 
 /* One thread in a blocking call. */
 struct waiter {
+    struct request request; /* The first field. */
+    /* Set by the client: begins the call, under the mutex.  It may run in the client's thread. */
+    enum begun (*begin)(struct waiter *waiter);
+    const char *doing;             /* The first word of the message of a call that cannot begin. */
     struct waiter *before, *after; /* The neighbours in the order in which the calls began. */
     struct waiter *next_woken;
     sem_t woken;  /* Posted once at most, for one of the next two reasons. */
@@ -85,7 +104,14 @@ void blocking_idle(struct blocking *blocking);
 /* Under the mutex: wait for a blocking_idle(). */
 void blocking_wait_change(struct blocking *blocking);
 
-/* Under the mutex: begin a call. */
+/* Prepare a waiter, whose begin is set already. */
+void blocking_init_waiter(struct waiter *waiter);
+
+/* Without the mutex: hand the call in, and wait until it is over.  Returns false if no thread takes
+ * calls; then the caller begins it itself.  Else ret_status is the status of the call. */
+bool blocking_hand_in(struct blocking *blocking, struct waiter *waiter, int *ret_status);
+
+/* Under the mutex: the operation of the call is under way. */
 void blocking_begin_wait(struct blocking *blocking, struct waiter *waiter);
 /* Under the mutex, which it gives up: wait until the call is over.  Returns the status of the
  * call. */

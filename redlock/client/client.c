@@ -296,7 +296,23 @@ static drift_span alarm_in(void *cookie)
     return drift_until(env_now(&rl->env), rl->armed);
 }
 
+static int check_open(const struct redlock *rl)
+{
+    return !rl->env.closing ? REDLOCK_OK : error_set(REDLOCK_E_STATE, "the client is being closed");
+}
+
+static enum begun begin(void *cookie, struct waiter *waiter)
+{
+    error_clear();
+    waiter->status = check_open(cookie);
+    if (waiter->status == REDLOCK_OK)
+        return waiter->begin(waiter);
+    (void)error_wrap(waiter->status, "%s", waiter->doing);
+    return BEGUN_OVER;
+}
+
 static const struct blocking_events blocking_events = {
+    .begin = begin,
     .flush = before_sleep,
     .run_callbacks = run_callbacks,
     .has_callbacks = has_callbacks,
@@ -538,6 +554,8 @@ struct redlock *redlock_close(struct redlock *rl)
 
 int client_enter(struct redlock *rl)
 {
+    int status;
+
     error_clear();
     if (rl == NULL)
         return error_set(REDLOCK_E_INVAL, "the client is NULL");
@@ -545,11 +563,10 @@ int client_enter(struct redlock *rl)
         return error_set(REDLOCK_E_STATE, "the client belongs to the process before the fork");
     if (rl->blocking != NULL)
         blocking_lock(rl->blocking);
-    if (!rl->env.closing)
-        return REDLOCK_OK;
-    if (rl->blocking != NULL)
+    status = check_open(rl);
+    if (status != REDLOCK_OK && rl->blocking != NULL)
         blocking_unlock(rl->blocking);
-    return error_set(REDLOCK_E_STATE, "the client is being closed");
+    return status;
 }
 
 /* End a call of a blocking client: write, or leave that to the thread that runs the loop. */

@@ -3,6 +3,7 @@
  *
  * - client.c opens and closes a client, and passes events on.
  * - callback.c runs the program's callbacks.
+ * - call.c makes a blocking call.
  * - api.c has the public calls on leases; wanted.c checks their names and options.
  * - blocking.c adds a mutex and a thread.
  * - pollable.c has the descriptor for other event loops.
@@ -26,5 +27,12 @@ int client_enter(struct redlock *rl);
 void client_leave(struct redlock *rl);
 /* As client_leave(), but wait for the operation and return its status. */
 int client_wait(struct redlock *rl, struct waiter *waiter);
+
+/* call.c: make a blocking call: waiter->begin begins it.  doing is the first word of the message of
+ * a call that cannot begin.  Returns the status of the call. */
+int client_call(struct redlock *rl, struct waiter *waiter, const char *doing);
+/* Returns OK, or E_STATE with a message if the client is of the other kind, or if the caller is a
+ * callback, which may not wait. */
+int client_need(const struct redlock *rl, bool blocking);
 
 #endif /* REDLOCK_CLIENT_H */

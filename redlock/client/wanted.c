@@ -12,12 +12,13 @@
 
 struct wanted wanted_one(const char *const *resource)
 {
-    return (struct wanted){.resources = resource, .len = 1};
+    return (struct wanted){.resources = resource, .len = 1, .thread = owner_make(NULL)};
 }
 
 struct wanted wanted_several(const char *const *resources, size_t len)
 {
-    return (struct wanted){.resources = resources, .len = len, .many = true};
+    return (struct wanted){
+        .resources = resources, .len = len, .many = true, .thread = owner_make(NULL)};
 }
 
 static int check_names(const struct wanted *wanted)
@@ -101,7 +102,7 @@ int wanted_lease(struct redlock *rl, const struct wanted *wanted,
         return status;
     config.many = wanted->len > 1;
     if (all.reentrant) {
-        owner = owner_make(all.owner);
+        owner = all.owner != NULL ? owner_make(all.owner) : wanted->thread;
         owned = owner_find(&rl->leases.owners, &owner, wanted->resources[0]);
     }
     if (owned != NULL) {

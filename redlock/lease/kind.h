@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "redlock/core/quorum.h"
+#include "redlock/lease/owner.h"
 #include "redlock/redlock.h"
 #include "redlock/wire/script.h"
 #include "redlock/wire/vote.h"
@@ -113,6 +114,8 @@ struct wanted {
     size_t len;
     bool many;         /* The caller gave a list.  A list may have one name. */
     const char *token; /* The token to adopt.  NULL: the client makes its own. */
+    /* The calling thread, which owns the lease if the options name no owner. */
+    struct owner thread;
 };
 
 /* Check that the options fit together.  Returns OK, or E_INVAL with a message. */

@@ -468,6 +468,18 @@ struct redlock_lease_info {
 REDLOCK_API int redlock_lease_info(const struct redlock_lease *lease,
                                    struct redlock_lease_info *ret_info);
 
+/*
+ * How many times fell into which range.  This struct never grows.
+ * counts[i]: times of at most REDLOCK_BUCKET_US(i) microseconds, and longer than the limit
+ * before.  The last one: all longer times.
+ */
+#define REDLOCK_BUCKETS 30
+#define REDLOCK_BUCKET_US(i) (UINT64_C(32) << (i))
+struct redlock_histogram {
+    uint64_t sum_ns; /* The sum of all times, in nanoseconds. */
+    uint64_t counts[REDLOCK_BUCKETS];
+};
+
 /* What a client has done since it was opened.  Grows as the options do. */
 struct redlock_stats {
     size_t size;          /* The caller sets it to sizeof(struct redlock_stats). */
@@ -488,9 +500,46 @@ struct redlock_stats {
     uint32_t masters_up;  /* Masters that can be asked for a lock now. */
     uint64_t fenced;      /* Locks granted with a fencing token. */
     uint64_t raised;      /* Of these, those whose token took more than one round trip. */
+    /* For each lock that was granted: from the call, and from its last round of requests. */
+    struct redlock_histogram wait, acquire;
+    /* For each hold that is over: how long it lasted, until the call that ended it, or until it
+     * was lost. */
+    struct redlock_histogram hold;
+    struct redlock_histogram extend; /* For each of extended: from its requests. */
 };
 /* Returns OK, E_INVAL, E_STATE. */
 REDLOCK_API int redlock_stats(struct redlock *rl, struct redlock_stats *ret_stats);
+
+#define REDLOCK_ADDRESS_MAX 264 /* Bytes of an address in struct redlock_master_stats. */
+
+/*
+ * What a client has seen of one master since it was opened, or since the master got its number.
+ * The counts are of requests for leases.  Grows as the options do.
+ */
+struct redlock_master_stats {
+    size_t size; /* The caller sets it to sizeof(struct redlock_master_stats). */
+    char address[REDLOCK_ADDRESS_MAX]; /* "host:port", as in messages. */
+    bool is_up;                        /* It can be asked for a lock now. */
+    /* From a request until its answer counted, if the lease had no later request by then.
+     * Releases are not timed. */
+    struct redlock_histogram round_trip;
+    uint64_t late; /* Such answers that came when the lease had a later request. */
+    uint64_t yes;  /* Votes: it stored, extended or deleted the token. */
+    uint64_t no;   /* Refused: another token is stored, or ours is not. */
+    /* A yes that did not count: its clock is wrong, or not known yet; */
+    uint64_t void_clock;
+    /* it had lost its data, the set had changed, or its fencing counter did not count. */
+    uint64_t void_state;
+    uint64_t forbidden; /* Errors: the password or the ACL forbids it. */
+    uint64_t errors;    /* Other errors, and answers that are none. */
+    uint64_t timeouts;  /* Requests that were not answered within reply_timeout_ms. */
+    uint64_t connects;  /* Connections for commands that came up. */
+    uint64_t breaks;    /* Connections that fell, and attempts that failed. */
+};
+/* number: 1 to REDLOCK_MASTERS_MAX, as in messages.  Returns OK, E_STATE, or E_INVAL: no master has
+ * this number. */
+REDLOCK_API int redlock_master_stats(struct redlock *rl, unsigned number,
+                                     struct redlock_master_stats *ret_stats);
 
 /*
  * Whether a majority of the masters may vote now, as far as the client knows.  It asks

@@ -19,9 +19,8 @@
  * sets it, and throws only std::bad_alloc.  Compare with redlockpp::status:
  * `ec == redlockpp::status::contended`.
  *
- * Lifetime.  A lease keeps its client open.  The destructor of a lease unlocks and ignores the
- * outcome, since it may not throw; call unlock() to learn whether the lock was held to the end.
- * Do not destroy the last owner of a client in a lost function.
+ * Lifetime.  A lease keeps its client open.  The destructor of a lease unlocks and may not throw;
+ * call unlock() to learn the outcome.  Do not destroy a client's last owner in a lost function.
  *
  * Threads.  Any number of threads may use one client.  One lease object belongs to one thread at a
  * time, but any thread may call held(), remaining() and check() as long as nobody moves it.
@@ -207,6 +206,14 @@ inline void throw_if(const std::error_code &ec, struct redlock *rl)
         throw error(ec, redlock_errmsg(rl));
 }
 
+/* Read a struct that begins with its size. */
+template <typename T, typename F, typename... A> T read(struct redlock *rl, F call, A... args)
+{
+    T ret = {};
+    ret.size = sizeof ret;
+    throw_if(static_cast<status>(call(args..., &ret)), rl);
+    return ret;
+}
 } // namespace detail
 
 class client;
@@ -322,14 +329,9 @@ class lease
 
   private:
     friend class client;
-
     struct redlock_lease_info info() const
     {
-        struct redlock_lease_info info = {};
-
-        info.size = sizeof info;
-        detail::throw_if(static_cast<status>(redlock_lease_info(lease_, &info)), client_.get());
-        return info;
+        return detail::read<struct redlock_lease_info>(client_.get(), redlock_lease_info, lease_);
     }
     /* Make a call that sets ec, and throw what it says.  The call may let go of the client. */
     template <typename F> void must(F call) const
@@ -426,16 +428,16 @@ class client
             *ret_after = milliseconds(ms);
         return ec;
     }
-
     struct redlock_stats stats() const
     {
-        struct redlock_stats stats = {};
-
-        stats.size = sizeof stats;
-        detail::throw_if(static_cast<status>(redlock_stats(get(), &stats)), get());
-        return stats;
+        return detail::read<struct redlock_stats>(get(), redlock_stats, get());
     }
-
+    /* What this client has seen of a master, by its number in messages, from 1. */
+    struct redlock_master_stats master_stats(unsigned number) const
+    {
+        return detail::read<struct redlock_master_stats>(get(), ::redlock_master_stats, get(),
+                                                         number);
+    }
     /* The message of the latest call in this thread. */
     const char *message() const noexcept
     {

@@ -1,6 +1,7 @@
 /*
  * facts.c - what a program may ask of a client without asking a master.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "redlock/base/error.h"
@@ -46,6 +47,50 @@ int redlock_stats(struct redlock *rl, struct redlock_stats *ret_stats)
     copy_out(ret_stats, ret_stats->size, stats, sizeof *stats);
     client_leave(rl);
     return REDLOCK_OK;
+}
+
+static struct redlock_master_stats read_master(const struct masters *masters, unsigned m)
+{
+    const struct peer_counts *counts = &masters->peers.counts[m];
+    struct redlock_master_stats stats = {
+        .is_up = (masters->peers.up & members_all(&masters->peers.members) & mask_of(m)) != 0,
+        .round_trip = counts->round_trip,
+        .late = counts->late,
+        .yes = counts->votes[QUORUM_VOTE_YES],
+        .no = counts->votes[QUORUM_VOTE_NO],
+        .void_clock = counts->void_clock,
+        .void_state = counts->void_state,
+        .forbidden = counts->forbidden,
+        .errors = counts->errors,
+        .timeouts = counts->timeouts,
+        .connects = counts->connects,
+        .breaks = counts->breaks,
+    };
+
+    (void)snprintf(stats.address, sizeof stats.address, "%s", masters_name(masters, m));
+    return stats;
+}
+
+int redlock_master_stats(struct redlock *rl, unsigned number,
+                         struct redlock_master_stats *ret_stats)
+{
+    struct redlock_master_stats stats;
+    int status;
+
+    if (ret_stats == NULL || !is_size(ret_stats->size))
+        return error_set(REDLOCK_E_INVAL, "master stats: NULL, or its size is not set");
+    status = client_enter(rl);
+    if (status != REDLOCK_OK)
+        return error_wrap(status, "master stats");
+    if (number >= 1 && number <= rl->masters.peers.len &&
+        rl->masters.peers.links[number - 1] != NULL) {
+        stats = read_master(&rl->masters, number - 1);
+        copy_out(ret_stats, ret_stats->size, &stats, sizeof stats);
+    } else {
+        status = error_set(REDLOCK_E_INVAL, "master stats: there is no master %u", number);
+    }
+    client_leave(rl);
+    return status;
 }
 
 /* Rounded up, so that a program that waits so long does not come too early. */

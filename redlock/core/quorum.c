@@ -187,11 +187,6 @@ static void bury_round(struct quorum *q)
     q->deadline = 0;
 }
 
-static bool is_held(const struct quorum *q)
-{
-    return q->state == QUORUM_HELD || q->state == QUORUM_EXTENDING;
-}
-
 /* A random time between two attempts, so that rivals get out of step.  It is never zero: without
  * a majority each attempt fails at once, and would spin. */
 static drift_span pause_between(const struct step *s)
@@ -253,7 +248,7 @@ static bool stands(const struct step *s, int status)
     const struct quorum *q = s->q;
     quorum_mask in_doubt = q->asked & q->none & q->may_hold;
 
-    return q->config.stands && status != REDLOCK_TOO_LATE && s->ev->now < q->give_up &&
+    return q->config.stands && status != REDLOCK_TOO_LATE && s->ev->now < quorum_give_up(q) &&
            q->yes == 0 && in_doubt == 0;
 }
 
@@ -272,11 +267,11 @@ static void lose_round(struct step *s, int status)
         q->state = QUORUM_PAUSING;
         return;
     }
-    if (s->ev->now >= q->give_up) {
+    if (s->ev->now >= quorum_give_up(q)) {
         end(s, QUORUM_IDLE, status);
         return;
     }
-    q->timeout = earlier(drift_add(s->ev->now, pause_between(s)), q->give_up);
+    q->timeout = earlier(drift_add(s->ev->now, pause_between(s)), quorum_give_up(q));
     q->state = QUORUM_PAUSING;
 }
 
@@ -320,7 +315,7 @@ static void win_round(struct step *s, uint64_t token)
 
     if (token != 0)
         s->ev->fence->token = token;
-    q->give_up = drift_add(s->ev->now, q->config.hold_max);
+    q->since = s->ev->now;
     hold(s);
     end(s, QUORUM_HELD, REDLOCK_OK);
     /* Rule 13: part of the lease is spent when a token that waited is granted. */
@@ -583,7 +578,7 @@ static void lose_hold(struct step *s)
         end(s, QUORUM_ADOPTED, REDLOCK_LOST);
         return;
     }
-    if (is_held(q))
+    if (quorum_is_held(q))
         tell_lost(s);
     bury_round(q);
     q->asked_extend = false;
@@ -639,7 +634,7 @@ static void judge_extension(struct step *s, quorum_mask waiting)
             return;
         }
         if (proving)
-            q->give_up = drift_add(s->ev->now, q->config.hold_max);
+            q->since = s->ev->now;
         q->deadline = later(q->deadline, deadline); /* Rule 6. */
         q->config.lease = q->lease;
         hold(s);
@@ -727,7 +722,7 @@ static void on_held_timer(struct step *s)
     }
     if (s->ev->now < q->renew_at)
         return;
-    if (s->ev->now >= q->give_up)
+    if (s->ev->now >= quorum_give_up(q))
         q->renew_at = DRIFT_NEVER;
     else
         begin_extension(s, QUORUM_EXTENDING);
@@ -818,7 +813,7 @@ static void begin(struct step *s, enum quorum_event_type wanted)
 static void on_acquire(struct step *s)
 {
     assert(s->q->state == QUORUM_IDLE && s->q->ask == 0);
-    s->q->give_up = drift_add(s->ev->now, s->q->config.wait);
+    s->q->since = s->ev->now;
     begin(s, QUORUM_EV_ACQUIRE);
 }
 
@@ -1095,9 +1090,9 @@ static void on_change(struct step *s)
     quorum_mask storing = q->adopted && q->round != 0 ? s->ev->joined : 0;
     quorum_mask fresh = q->fresh | s->ev->joined;
 
-    if (q->adopted && !is_held(q))
+    if (q->adopted && !quorum_is_held(q))
         fresh &= s->ev->members.to & (quorum_mask)~s->ev->members.from;
-    else if (is_held(q) && s->ev->members.from != s->ev->members.to)
+    else if (quorum_is_held(q) && s->ev->members.from != s->ev->members.to)
         fresh |= s->ev->members.to & (quorum_mask)~holders(q);
     q->fresh = fresh & stay;
     q->asked &= stay;
@@ -1124,7 +1119,7 @@ static void on_wake(struct step *s)
 
     if (q->state != QUORUM_PAUSING)
         return;
-    q->timeout = earlier(s->ev->until, q->give_up);
+    q->timeout = earlier(s->ev->until, quorum_give_up(q));
     on_timer(s);
 }
 
@@ -1169,7 +1164,7 @@ void quorum_step(struct quorum *q, const struct quorum_event *event,
     ret_actions->status = REDLOCK_OK;
     assert(event->fence != NULL || !q->config.fence);
 
-    if (is_held(q) && event->now >= q->deadline)
+    if (quorum_is_held(q) && event->now >= q->deadline)
         lose_hold(&s); /* Rule 2. */
     switch (event->type) {
     case QUORUM_EV_ACQUIRE:
@@ -1218,7 +1213,7 @@ void quorum_step(struct quorum *q, const struct quorum_event *event,
 
 drift_span quorum_remaining(const struct quorum *q, drift_time now)
 {
-    return is_held(q) ? drift_until(now, q->deadline) : 0;
+    return quorum_is_held(q) ? drift_until(now, q->deadline) : 0;
 }
 
 bool quorum_may_extend(const struct quorum *q)

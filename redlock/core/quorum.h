@@ -58,6 +58,7 @@ enum quorum_vote {
     QUORUM_VOTE_VOID, /* SET, FENCE, GIVE: set, but the vote does not count (clocks.h), or
                        * the counter did not count. */
 };
+#define QUORUM_VOTES (QUORUM_VOTE_VOID + 1) /* How many there are. */
 
 enum quorum_command {
     QUORUM_CMD_SET,
@@ -179,8 +180,8 @@ struct quorum {
     drift_time sent;              /* When the ask under way began. */
     drift_time timeout;           /* When the ask or the pause under way ends at the latest. */
     drift_time deadline;          /* From this instant on, the lock is not held. */
-    drift_time give_up;           /* When to stop trying to acquire; once held, when to stop
-                                   * renewing. */
+    drift_time since;             /* When the caller asked for the lock; once held, when it was
+                                   * granted. */
     drift_time renew_at, lost_at;
     drift_time settle_by; /* When every lease that was ever asked for has expired. */
     drift_span lease;     /* The lease that the latest SET or extension asked for. */
@@ -196,6 +197,24 @@ void quorum_step(struct quorum *q, const struct quorum_event *event,
 
 /* The time until the deadline, 0 when not held.  Compares clocks at every call. */
 drift_span quorum_remaining(const struct quorum *q, drift_time now);
+
+static inline bool quorum_is_held(const struct quorum *q)
+{
+    return q->state == QUORUM_HELD || q->state == QUORUM_EXTENDING;
+}
+
+/* Whether answers are awaited, until the timeout. */
+static inline bool quorum_awaits(enum quorum_state state)
+{
+    return state == QUORUM_ACQUIRING || state == QUORUM_RAISING || state == QUORUM_EXTENDING ||
+           state == QUORUM_PROVING || state == QUORUM_RELEASING;
+}
+
+/* When to stop trying to acquire; once held, when to stop renewing. */
+static inline drift_time quorum_give_up(const struct quorum *q)
+{
+    return drift_add(q->since, quorum_is_held(q) ? q->config.hold_max : q->config.wait);
+}
 
 /* Whether an EXTEND event is in place. */
 bool quorum_may_extend(const struct quorum *q);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "redlock/base/error.h"
+#include "redlock/lease/counts.h"
 #include "redlock/lease/explain.h"
 #include "redlock/lease/table.h"
 
@@ -321,33 +322,10 @@ static void carry_out(struct redlock_lease *lease, const struct quorum_send *sen
     masters_want_proof(masters, send->command, send->to);
 }
 
-static void count_end(const struct redlock_lease *lease, int status)
-{
-    struct redlock_stats *stats = &lease->leases->env->stats;
-    bool fenced = status == REDLOCK_OK && lease->q.config.fence;
-
-    switch ((enum lease_op)lease->op) {
-    case LEASE_OP_LOCK:
-        stats->fenced += fenced;
-        stats->acquired += status == REDLOCK_OK;
-        stats->contended += status == REDLOCK_CONTENDED;
-        stats->unreachable += outlook_is_status(status);
-        stats->too_late += status == REDLOCK_TOO_LATE;
-        break;
-    case LEASE_OP_UNLOCK:
-        stats->released += status == REDLOCK_OK;
-        break;
-    case LEASE_OP_EXTEND:
-    case LEASE_OP_NONE:
-        break;
-    }
-}
-
 static void end_op(struct redlock_lease *lease, int status)
 {
     struct leases *leases = lease->leases;
 
-    count_end(lease, status);
     if (lease->has_owner && lease->op == LEASE_OP_LOCK && status == REDLOCK_OK)
         lease_owned(lease)->count = 1;
     leases->events->on_end(leases->cookie, lease, status);
@@ -363,15 +341,16 @@ static void set_alarm(struct redlock_lease *lease, drift_time at)
 }
 
 /* The copy serves redlock_remaining_ms(), which any thread may call. */
-static void publish_deadline(struct redlock_lease *lease)
+static void publish_deadline(struct redlock_lease *lease, drift_time now)
 {
-    bool held = lease->q.state == QUORUM_HELD || lease->q.state == QUORUM_EXTENDING;
-    drift_time before = atomic_load_explicit(&lease->deadline, memory_order_relaxed);
-    drift_time after = held ? lease->q.deadline : 0;
+    drift_time earlier = atomic_load_explicit(&lease->deadline, memory_order_relaxed);
+    drift_time after = quorum_is_held(&lease->q) ? lease->q.deadline : 0;
 
-    if (after == before)
+    if (after == earlier)
         return;
-    lease->leases->env->stats.extended += before != 0 && after != 0;
+    lease->leases->env->stats.extended += earlier != 0 && after != 0;
+    if (earlier != 0)
+        counts_on_hold(lease, now, after != 0);
     lease->silent = 0;
     atomic_store_explicit(&lease->deadline, after, memory_order_relaxed);
 }
@@ -400,6 +379,7 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
     /* Read before quorum_step(), which adds the releases of a failed operation. */
     quorum_mask owing = lease->q.owing;
     enum quorum_state before = lease->q.state;
+    drift_time since = lease->q.since, sent = lease->q.sent;
     drift_time timeout = lease->q.timeout;
     struct quorum_actions actions;
 
@@ -410,16 +390,21 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
     event->random = env_random(leases->env);
     event->fence = lease_fence(lease);
     event->now = env_now(leases->env);
+    if (event->type == QUORUM_EV_REPLY)
+        counts_on_answer(lease, event);
     quorum_step(&lease->q, event, &actions);
     if (lease_kind(lease)->on_step != NULL)
         lease_kind(lease)->on_step(lease);
     for (unsigned i = 0; i < actions.send_len; i++)
         carry_out(lease, &actions.send[i]);
     set_alarm(lease, actions.wake_at);
-    publish_deadline(lease);
+    publish_deadline(lease, event->now);
     leases->events->on_step(leases->cookie, lease, before);
-    if (before == QUORUM_EXTENDING && event->type == QUORUM_EV_TIMER && event->now >= timeout)
-        lease->silent = owing;
+    if (event->type == QUORUM_EV_TIMER && event->now >= timeout && quorum_awaits(before)) {
+        counts_on_timeout(lease, sent, owing, event->now);
+        if (before == QUORUM_EXTENDING)
+            lease->silent = owing;
+    }
     if (actions.lost)
         on_lost(lease);
     if (!actions.ended)
@@ -430,6 +415,7 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
     leases->env->stats.raised += lease->op == LEASE_OP_LOCK && actions.status == REDLOCK_OK &&
                                  event->type == QUORUM_EV_REPLY &&
                                  event->command == QUORUM_CMD_RAISE;
+    counts_on_end(lease, actions.status, since, sent, event->now);
     end_op(lease, actions.status);
 }
 
@@ -481,6 +467,8 @@ static void on_vote(struct redlock_lease *lease, unsigned master, const struct a
             vote->vote != QUORUM_VOTE_YES && kind->stands != NULL && kind->stands(lease, master),
     };
 
+    if (vote->vote > QUORUM_VOTE_NO && !lacks_script)
+        counts_on_refusal(lease, master, vote, error);
     if (vote->outdated)
         masters_look_again(masters, master);
     if (vote->relink)
@@ -488,8 +476,10 @@ static void on_vote(struct redlock_lease *lease, unsigned master, const struct a
     /* The link's note already says why a vote is void. */
     else if (!lacks_script && vote->vote != QUORUM_VOTE_VOID)
         masters_note(masters, master, error);
-    if (vote->vote == QUORUM_VOTE_YES && !masters_count(masters, master, command, lease->q.sent))
+    if (vote->vote == QUORUM_VOTE_YES && !masters_count(masters, master, command, lease->q.sent)) {
         event.vote = stores(command) ? QUORUM_VOTE_VOID : QUORUM_VOTE_NONE;
+        masters->peers.counts[master].void_clock++;
+    }
     if (vote->vote == QUORUM_VOTE_YES && command == QUORUM_CMD_RAISE)
         masters_raised(masters, master, vote->counter);
     if (lacks_script && send_in_full(lease, master, ask->number, command))

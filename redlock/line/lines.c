@@ -235,7 +235,8 @@ static void settle_line(struct channel *channel, bool relies)
             config->pause_min + env_random(channel->all->env) * UINT64_C(1000) % (range + 1);
 
         next = lease->next; /* A step takes out no other lease. */
-        if (lease->q.state == QUORUM_PAUSING && (!relies || lease->q.timeout < lease->q.give_up))
+        if (lease->q.state == QUORUM_PAUSING &&
+            (!relies || lease->q.timeout < quorum_give_up(&lease->q)))
             lease_wake(lease, relies ? DRIFT_NEVER : drift_add(now, pause));
     }
 }

@@ -92,7 +92,7 @@ static bool joins(const struct channels *channels, const struct redlock_lease *l
                   drift_time now)
 {
     return channels->gathers && lease->q.state == QUORUM_PAUSING &&
-           lease->q.timeout < lease->q.give_up &&
+           lease->q.timeout < quorum_give_up(&lease->q) &&
            place_joins(lease->q.timeout, now,
                        lease->q.config.pause_max - lease->q.config.pause_min);
 }

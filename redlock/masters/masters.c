@@ -92,6 +92,8 @@ static void on_link(void *cookie, unsigned m, const struct link_fall *fall)
         return; /* The number belongs to another master already. */
     log_link(&masters->peers, m, fall);
     masters->peers.env->stats.connects += up;
+    masters->peers.counts[m].connects += up;
+    masters->peers.counts[m].breaks += !up;
     masters->events->on_link(masters->cookie, m, up);
     clocks_on_link(&masters->clocks, m, up);
     standing_on_link(&masters->standing, m, up);
@@ -204,6 +206,7 @@ static void on_set(void *cookie, const struct seats_change *change)
         proof_forget(&masters->proof, m);
         clocks_on_left(&masters->clocks, m);
         founding_on_break(&masters->founding, m);
+        masters->peers.counts[m] = (struct peer_counts){.late = 0};
     }
     links_change(&masters->links, change->closed, change->opened);
     if (change->config && masters->set.seats.now.version > 1)

@@ -11,6 +11,7 @@
 #include "drift/drift.h"
 #include "redlock/base/mask.h"
 #include "redlock/core/members.h"
+#include "redlock/core/quorum.h"
 #include "redlock/io/env.h"
 #include "redlock/link/ask.h"
 #include "redlock/link/link.h"
@@ -30,6 +31,13 @@ enum ask_what {
     WHAT_QUERY = 0xff,   /* A query of the `redlock` command (inspect.h). */
 };
 
+/* What struct redlock_master_stats reports of one master. */
+struct peer_counts {
+    struct redlock_histogram round_trip;
+    uint64_t votes[QUORUM_VOTES]; /* By enum quorum_vote. */
+    uint64_t late, void_clock, void_state, forbidden, errors, timeouts, connects, breaks;
+};
+
 struct peers {
     struct env *env;
     unsigned len; /* All numbers are below this.  Some may have no master. */
@@ -46,6 +54,7 @@ struct peers {
     uint32_t max_ttl_ms;
     struct drift_bound drift;
     drift_span connect_timeout;
+    struct peer_counts counts[QUORUM_MASTERS_MAX];
     char scratch[WIRE_MAX]; /* Room for one command while it is written. */
 };
 

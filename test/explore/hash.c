@@ -54,7 +54,7 @@ static uint64_t mix_client(uint64_t hash, const struct client *client, drift_tim
                          (uint64_t)client->over << 14 | (uint64_t)client->won << 15 |
                          since(q, q->round) << 16 | since(q, client->given_back) << 32);
     hash = mix(hash, instants(q->sent, q->timeout));
-    hash = mix(hash, instants(q->deadline, q->give_up));
+    hash = mix(hash, instants(q->deadline, quorum_give_up(q)));
     hash = mix(hash, instants(q->renew_at, q->lost_at));
     hash = mix(hash, instants(q->settle_by, q->lease));
     hash = mix(hash, client->fence.counter | (uint64_t)client->fence_after << 32 |

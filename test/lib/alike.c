@@ -9,6 +9,17 @@ static void forget(drift_time *t, drift_time now)
         *t = now;
 }
 
+/* When to give up may have passed, or be never; the machine reads nothing else of it. */
+static void forget_since(struct quorum *q, drift_time now)
+{
+    drift_time give_up = quorum_give_up(q);
+
+    if (give_up == DRIFT_NEVER)
+        q->since = 0;
+    else if (give_up < now)
+        q->since += now - give_up;
+}
+
 /* ask_of is used only while the master owes an answer, round_of only while it may store a token. */
 static void forget_masters(struct quorum *q)
 {
@@ -24,7 +35,7 @@ static void forget_masters(struct quorum *q)
 static void forget_hold(struct quorum *q)
 {
     q->told = false;
-    q->sent = q->deadline = q->give_up = q->renew_at = q->lost_at = 0;
+    q->sent = q->deadline = q->since = q->renew_at = q->lost_at = 0;
     q->lease = 0;
 }
 
@@ -87,7 +98,7 @@ void alike_forget(struct quorum *q, drift_time now)
     forget(&q->deadline, now);
     forget(&q->renew_at, now);
     forget(&q->lost_at, now);
-    forget(&q->give_up, now);
+    forget_since(q, now);
     forget(&q->settle_by, now);
     forget_by_state(q);
     forget_masters(q);

@@ -255,6 +255,9 @@ static void readiness_and_figures()
 
     CHECK(!client.ready(&after) && after == 0ms);
     CHECK(client.stats().acquired == 1 && client.stats().leases == 1);
+    CHECK(client.stats().wait.sum_ns > 0);
+    CHECK(std::string(client.master_stats(2).address).rfind("127.0.0.1:", 0) == 0);
+    CHECK(thrown_by([&] { client.master_stats(16); }).code() == redlockpp::status::invalid);
 }
 
 static const struct {

@@ -33,7 +33,7 @@ from ._library import ffi, lib
 
 __all__ = [
     "FOREVER", "Client", "Contended", "Error", "Forbidden", "Interrupted", "Invalid", "Lease", "Lost",
-    "NotReady", "OutOfOrder", "SystemFailed", "TooLate", "Unreachable", "WrongSet",
+    "NotReady", "OutOfOrder", "SystemFailed", "TooLate", "Unreachable", "WrongSet", "bucket_bounds",
 ]
 
 FOREVER = float("inf")
@@ -41,7 +41,9 @@ _UINT32_MAX = 0xFFFFFFFF
 # How often the main thread looks for a signal that came just before it slept, and interrupts again a
 # call that had not begun.  Chosen.
 _LOOK_S = 0.1
-OUT_OF_ORDER, NOT_READY = -3, 6
+OUT_OF_ORDER, INVALID, NOT_READY = -3, -1, 6
+_MASTERS_MAX = 15  # REDLOCK_MASTERS_MAX
+_FIRST_BUCKET_S = 32e-6  # REDLOCK_BUCKET_US(0)
 
 
 class Error(Exception):
@@ -122,6 +124,25 @@ def _check(status: int, rl: Any = ffi.NULL) -> None:
 
 def _invalid(message: str) -> Error:
     return _error(-1, message)
+
+
+def bucket_bounds() -> list[float]:
+    """The limits of the buckets of Client.stats(), in seconds.  The last bucket has none."""
+    counts = ffi.typeof("struct redlock_histogram").fields[1][1].type
+    return [_FIRST_BUCKET_S * 2 ** i for i in range(counts.length - 1)]
+
+
+def _read_stats(stats: Any) -> dict[str, Any]:
+    read: dict[str, Any] = {}
+    for name, field in ffi.typeof(stats).item.fields:
+        value = getattr(stats, name)
+        if field.type.kind == "struct":
+            read[name] = {"sum": value.sum_ns / 1e9, "counts": list(value.counts)}
+        elif field.type.kind == "array":
+            read[name] = _string(value)
+        elif name != "size":
+            read[name] = value
+    return read
 
 
 def _ms(name: str, seconds: float) -> int:
@@ -335,12 +356,29 @@ class Client:
             _check(status, self._handle)
         return float(max(ms[0], status == NOT_READY) / 1000)
 
-    def stats(self) -> dict[str, int]:
+    def stats(self) -> dict[str, Any]:
+        """What this client has done: the fields of struct redlock_stats.
+
+        wait, acquire, hold and extend are histograms: {"sum": seconds, "counts": [...]}, where
+        counts[i] is of times up to bucket_bounds()[i] seconds, and the last of all longer ones.
+        """
         stats = ffi.new("struct redlock_stats *")
         stats.size = ffi.sizeof(stats[0])
         _check(lib.redlock_stats(self._handle, stats), self._handle)
-        names = [name for name, _ in ffi.typeof(stats[0]).fields if name != "size"]
-        return {name: getattr(stats, name) for name in names}
+        return _read_stats(stats)
+
+    def master_stats(self) -> dict[int, dict[str, Any]]:
+        """What this client has seen of each master, by its number in messages, from 1."""
+        found = {}
+        for number in range(1, _MASTERS_MAX + 1):
+            stats = ffi.new("struct redlock_master_stats *")
+            stats.size = ffi.sizeof(stats[0])
+            status = lib.redlock_master_stats(self._handle, number, stats)
+            if status == INVALID:
+                continue  # No master has this number.
+            _check(status, self._handle)
+            found[number] = _read_stats(stats)
+        return found
 
     def _take(self, resource: Union[str, Iterable[str]], token: Optional[str], wait: float,
               lost: Optional[Callable[[], None]], options: dict[str, Any]) -> Lease:

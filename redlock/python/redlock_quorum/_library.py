@@ -13,7 +13,9 @@ LIBRARY = os.environ.get("REDLOCK_LIBRARY", "libredlock.so.0")
 def declarations(header: str) -> str:
     """redlock.h without what cffi does not read: comments, macros and attributes."""
     text = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
+    sizes = dict(re.findall(r"^#define (\w+) (\d+)", text, flags=re.M))
     text = re.sub(r"^#(?:.*\\\n)*.*\n", "", text, flags=re.M)
+    text = re.sub(r"\[(\w+)\]", lambda found: f"[{sizes[found[1]]}]", text)
     text = re.sub(r'extern "C" \{|\bREDLOCK_(?:API|MUST_CHECK)\b', "", text)
     return re.sub(r"^\}\n", "", text, flags=re.M)
 

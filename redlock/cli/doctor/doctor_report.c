@@ -26,12 +26,26 @@
 
 #define UNCHECKED_DEFAULT "whether the user default has a password, or is off"
 
+#define UNCHECKED_LOADING \
+    "whether the user default has all rights, which a restart needs (ACL GETUSER default)"
+
 /* True: a master did not report whether its user default is open.  An open one makes the rules of
  * any other user useless. */
 static bool may_be_open(const struct doctor *doctor)
 {
     for (unsigned m = 0; m < doctor->masters; m++)
         if (doctor->exams[m].uri->user != NULL && !doctor->exams[m].is_default_known)
+            return true;
+    return false;
+}
+
+/* True: a master reads an append-only file when it starts, with the rights of its user default.  If
+ * these are missing, Redis 7 refuses what scripts wrote.  The connection of another user may not
+ * ask for them. */
+static bool may_drop_scripts(const struct doctor *doctor)
+{
+    for (unsigned m = 0; m < doctor->masters; m++)
+        if (doctor->exams[m].info.keeps == '1' && doctor->exams[m].uri->user != NULL)
             return true;
     return false;
 }
@@ -72,6 +86,8 @@ static void print_unchecked(const struct doctor *doctor)
     (void)printf("not checked: " UNCHECKED_LISTS "\n");
     if (may_be_open(doctor))
         (void)printf("not checked: " UNCHECKED_DEFAULT "\n");
+    if (may_drop_scripts(doctor))
+        (void)printf("not checked: " UNCHECKED_LOADING "\n");
     if (options[0] != '\0')
         (void)printf("not checked: the rights for %s\n", options);
 }
@@ -379,6 +395,8 @@ static void print_json_unchecked(const struct doctor *doctor)
     cli_json_string(stdout, UNCHECKED_LISTS);
     if (may_be_open(doctor))
         (void)printf(",\"%s\"", UNCHECKED_DEFAULT);
+    if (may_drop_scripts(doctor))
+        (void)printf(",\"%s\"", UNCHECKED_LOADING);
     if (options[0] != '\0') {
         (void)snprintf(text, sizeof text, "the rights for %s", options);
         (void)printf(",");

@@ -1,5 +1,5 @@
 /*
- * list_file.c - reads the file and removes the comments.
+ * list_file.c - reads the list of masters from a file, and blanks its comment lines.
  */
 #include "redlock/base/list_file.h"
 

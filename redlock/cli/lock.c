@@ -110,7 +110,7 @@ static int lock_main(struct cli *cli, int argc, char **argv)
     if (opts.note == NULL)
         opts.note = name_caller(caller);
     else if (strpbrk(opts.note, " \t") != NULL)
-        cli_usage_error(cli, "--note must be one word here: it is printed with the token");
+        cli_usage_error(cli, "--note must be one word: redlock lock prints it behind the token");
     cli_need_arguments(cli, argc, argv, 1, "NAME");
     cli_check_ttl(cli, opts.ttl_ms);
     cli_names(cli, argv[optind], &names);

@@ -8,7 +8,7 @@
 -- ARGV[4]  missing if the client knows of no crowd; else the digits of its group, and of the one
 --          that its release notifies
 -- Reply    PTTL of the key: ms that are left, -1: no end, -2: no key.  For a reader: -2 if it
---          may come in, else for how many ms not.
+--          may join now, else the ms until it may try.
 --
 -- Rules
 -- - The wait flag tells a release that there are waiters.  It is set only while the key exists.
@@ -16,7 +16,8 @@
 --   holder always notifies them, flag or no flag.
 -- - Where readers hold the lock, a writer stores in the flag until when new readers are held
 --   off.  A later instant replaces an earlier one.  Nothing else replaces a flag.
--- - A reader may join readers: it then sets no flag.  It may not while it is held off.
+-- - A reader may join readers: it then sets no flag.  While a writer holds readers off, it
+--   may not.
 -- - A query of "taken" that finds readers comes too late, and changes nothing.
 -- - The script needs only rights that a client of a shared lock needs anyway.
 

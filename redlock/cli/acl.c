@@ -157,5 +157,6 @@ const struct cli_command cli_acl = {
             "  --fair, --fence, --permits, --shared\n"
             "                         also allow what locks with these options need\n"
             "\n"
+            "Example: redlock acl --user jobs --names 'jobs/*'\n"
             "Exit: 0 printed, 64 usage.\n",
 };

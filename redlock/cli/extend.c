@@ -62,6 +62,7 @@ const struct cli_command cli_extend = {
             "  --permits K, --shared  as they were with `redlock lock`\n"
             "  --ttl DUR              how long the lock lasts from now on (10s)\n"
             "\n"
-            "Exit: 64 usage, 69 too few masters, 76 not held with this token, 77 forbidden,\n"
-            "78 wrong list of masters.\n",
+            "Example: redlock extend --ttl 30s backup $TOKEN\n"
+            "Exit: 0 extended, 64 usage, 69 too few masters, 76 not held with this token,\n"
+            "77 forbidden, 78 wrong list of masters.\n",
 };

@@ -145,6 +145,8 @@ const struct cli_command cli_lock = {
             "  --ttl DUR              how long the lock lasts (10s)\n"
             "  --wait DUR|forever     how long to keep trying (0: try once)\n"
             "\n"
-            "Exit: 64 usage, 69 too few masters, 75 another client has the lock, 76 the lock ran\n"
-            "out before its token could be printed, 77 forbidden, 78 wrong list of masters.\n",
+            "Example: redlock lock --ttl 1m backup\n"
+            "Exit: 0 locked, 64 usage, 69 too few masters, 75 another client has the lock, 76 the\n"
+            "lock ran out before its token could be printed, 77 forbidden, 78 wrong list of\n"
+            "masters.\n",
 };

@@ -98,6 +98,7 @@ const struct cli_command cli_unlock = {
         "                         ended, or its time is over\n"
         "  --yes                  do not ask\n"
         "\n"
-        "Exit: 64 usage, 69 too few masters confirmed it, 75 the answer was no, 76 not held\n"
-        "(with this token), 77 forbidden, 78 redlock did not write the key.\n",
+        "Example: redlock unlock backup $TOKEN\n"
+        "Exit: 0 released, 64 usage, 69 too few masters confirmed it, 75 the answer was no,\n"
+        "76 not held (with this token), 77 forbidden, 78 redlock did not write the key.\n",
 };

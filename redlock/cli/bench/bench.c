@@ -145,6 +145,7 @@ static int bench_main(struct cli *cli, int argc, char **argv)
 
 const struct cli_command cli_bench = {
     .name = "bench",
+    .manual = "redlock-bench",
     .run = bench_main,
     .usage = "bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n"
              "              [--fair] [--fence] [--note TEXT] [--permits K] [--reentrant]\n"
@@ -172,5 +173,6 @@ const struct cli_command cli_bench = {
             "first watches the clocks of the masters.  If no lock succeeds for 10 seconds and a\n"
             "lease, bench gives up.\n"
             "\n"
-            "Exit: 64 usage, 69 too few masters.\n",
+            "Example: redlock bench --in-flight 16\n"
+            "Exit: 0 done, 64 usage, 69 too few masters.\n",
 };

@@ -63,25 +63,27 @@ static const char usage_text[] =
     "\n"
     "Hold a lock that a majority of independent Redis masters agree on.\n"
     "\n"
-    "  redlock run [--fence] [--fair|--permits K|--shared] [--ttl 10s]\n"
-    "              [--wait 0|DURATION|forever] [--hold-at-least DUR] [--hold-at-most DUR]\n"
-    "              NAME -- CMD [ARG...]\n"
-    "  redlock lock [--fence] [--fair|--permits K|--shared] [--ttl 10s]\n"
-    "               [--wait 0|DURATION|forever] NAME\n"
-    "  redlock extend [--permits K|--shared] [--ttl 10s] NAME TOKEN\n"
-    "  redlock unlock [--permits K|--shared] NAME TOKEN\n"
-    "  redlock unlock --force [--now] [--permit N] [--reason TEXT] [--yes] NAME\n"
-    "  redlock status [--clocks] [--prometheus] [NAME]\n"
-    "  redlock list [--all] [--watch] [PATTERN]\n"
-    "  redlock doctor [--fair] [--fence] [--permits] [--shared] [--names PATTERN | NAME]\n"
-    "  redlock acl [--user NAME] [--names PATTERN] [--fair] [--fence] [--permits] [--shared]\n"
-    "  redlock init [--new]\n"
-    "  redlock members [--dry-run] [--even] [add URI... | remove NAME... | replace NAME URI]\n"
-    "  redlock members --i-know-what-is-lost NAME,... rescue URI...\n"
-    "  redlock bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n"
-    "  redlock help [COMMAND | combine | IDENTIFIER]\n";
-
-#define JSON_TEXT "  --json                 print data as JSON\n"
+    "  run       run a command while holding a lock\n"
+    "  lock      take a lock, print its token, and leave it held\n"
+    "  extend    let such a lock last longer\n"
+    "  unlock    release such a lock; --force: take a lock from its holder\n"
+    "\n"
+    "  status    which masters answer; who holds a lock\n"
+    "  list      which locks are held\n"
+    "\n"
+    "  init      make the masters a set; wait until all may vote\n"
+    "  doctor    what to change about the masters\n"
+    "  acl       the rules for a user that may take locks and do nothing else\n"
+    "  members   show the set of masters; add, remove or replace some\n"
+    "  bench     how long locks take\n"
+    "\n"
+    "  help      help COMMAND: its options, exit codes, and an example; help combine: which\n"
+    "            options go together; help IDENTIFIER: what a message means\n"
+    "\n"
+    "Example: redlock run --wait 5m deploy/web -- ./deploy.sh\n"
+    "Exit: 0 done, 64 wrong arguments, 69 too few masters, 75 another client has the lock,\n"
+    "76 the lock was lost, 77 forbidden, 78 wrong masters or settings; of run: that of the\n"
+    "command.\n";
 
 static const char shared_text[] =
     "Options of all commands:\n"
@@ -98,7 +100,7 @@ static const char shared_text[] =
     "                         periodic, or per_vote (if one client uses it, all must);\n"
     "                         default: REDLOCK_CLOCK_GUARD in the environment, or\n"
     "                         periodic\n"
-    "%s" /* JSON_TEXT */
+    "  --json                 print data as JSON (not of run)\n"
     "  --tls-ca FILE|DIR      the CAs of masters with rediss:// (those of the system)\n"
     "  --tls-cert FILE, --tls-key FILE\n"
     "                         our own certificate and its key\n"
@@ -453,7 +455,14 @@ void cli_print_help(const struct cli *cli)
         (void)printf("%s\n", usage_text);
     else
         (void)printf("usage: redlock %s\n\n%s\n", cli->command->usage, cli->command->help);
-    (void)printf(shared_text, cli->command != NULL && cli->command->has_no_json ? "" : JSON_TEXT);
+    if (cli->command == NULL)
+        (void)printf("%s", shared_text);
+    else
+        (void)printf("Options of all commands, such as --masters%s: redlock help\n",
+                     cli->command->has_no_json ? "" : " and --json");
+    (void)printf("Manual: man %s\n", cli->command != NULL && cli->command->manual != NULL
+                                         ? cli->command->manual
+                                         : "redlock");
     exit(cli_flush_output());
 }
 

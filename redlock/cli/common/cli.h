@@ -61,6 +61,7 @@ struct cli_command {
     int (*run)(struct cli *cli, int argc, char **argv); /* Returns an exit code. */
     const char *usage;                                  /* Follows `redlock` in a line of usage. */
     const char *help;                                   /* What it does, and its own options. */
+    const char *manual;                                 /* NULL: redlock. */
     bool has_no_json;                                   /* --json is refused. */
 };
 

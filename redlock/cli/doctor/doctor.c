@@ -466,6 +466,7 @@ const struct cli_command cli_doctor = {
             "                         also check what locks with these options need\n"
             "  --names PATTERN        check names that match PATTERN, as in `redlock acl`\n"
             "\n"
+            "Example: redlock doctor --fair --fence\n"
             "Exit: 0 all is well, 64 usage, 69 no majority answers, 78 something has to be\n"
             "changed.\n",
 };

@@ -222,6 +222,7 @@ const struct cli_command cli_list = {
         "It reads all keys of the masters, 200 at a time.  The user needs the right to SCAN, and\n"
         "to read the keys; what it may not read is left out.\n"
         "\n"
+        "Example: redlock list --watch 'jobs/*'\n"
         "Exit: 0 a majority is up, 64 usage, 69 no majority is up, 78 clients refuse the\n"
         "list of masters.\n",
 };

@@ -358,6 +358,7 @@ const struct cli_command cli_run = {
             "  --ttl DUR              how long the lock outlives a crash (10s)\n"
             "  --wait DUR|forever     how long to keep trying (0: try once)\n"
             "\n"
+            "Example: redlock run --hold-at-least 10m backup -- ./backup.sh\n"
             "Exit: CMD's own, 64 usage, 69 too few masters, 75 another client has the lock,\n"
             "76 lost, 77 forbidden, 78 wrong list of masters, 124 --hold-at-most was over,\n"
             "126 CMD cannot be executed, 127 CMD is not found, 128+n ended by signal n.\n",

@@ -587,6 +587,7 @@ const struct cli_command cli_init = {
             "                         all must answer, and none may have voted before.  Never\n"
             "                         use it while a lock may be held\n"
             "\n"
+            "Example: redlock init\n"
             "Exit: 0 all may vote, 64 usage, 69 not all answer, 78 with --new: they are not\n"
             "new.\n",
 };

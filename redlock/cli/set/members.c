@@ -585,6 +585,7 @@ const struct cli_command cli_members = {
         "                         rescue: the members that are gone for good; -: none, but\n"
         "                         so many have lost their data that nobody remembers\n"
         "\n"
+        "Example: redlock members replace 10.0.0.5:6379 10.0.0.6:6379\n"
         "Exit: 0 done or a majority votes, 64 usage, 69 too few masters answer, 78 refused or\n"
         "overtaken.\n",
 };

@@ -525,6 +525,7 @@ const struct cli_command cli_status = {
             "                         faster they run than the clock of this machine\n"
             "  --prometheus           print it as OpenMetrics text\n"
             "\n"
+            "Example: redlock status backup\n"
             "Exit: 0 a majority is up, 64 usage, 69 no majority is up, 78 clients refuse the\n"
             "list of masters.\n",
 };

@@ -44,7 +44,8 @@ static bool takes_a_line(int fd, int within_ms)
 }
 
 /* Print a line.  ids: what stands in the brackets at its end, or "". */
-static void say(const char *ids, const char *format, va_list args)
+static void __attribute__((format(printf, 2, 0)))
+say(const char *ids, const char *format, va_list args)
 {
     char line[LINE_MAX_LEN];
     int len;

@@ -42,6 +42,7 @@ struct list {
 static void finish(struct list *list, unsigned m, const char *error)
 {
     list->scans[m].over = true;
+    list->page.failed |= error != NULL ? mask_of(m) : 0;
     (void)snprintf(list->page.errors[m], sizeof list->page.errors[m], "%s",
                    error == NULL ? "" : error);
 }
@@ -84,6 +85,7 @@ static void on_answer(void *cookie, unsigned m, uint32_t query, const struct rep
         break;
     case LOCKS_FULL:
         finish(list, m, "stores more locks than redlock lists");
+        list->page.failed = mask_without(list->page.failed, m);
         break;
     case LOCKS_ODD:
         finish(list, m, reply->type == REPLY_ERROR ? reply->text : "answered with garbage");

@@ -50,6 +50,7 @@ void page_turn(struct page *page)
     page->before_at = page->scanned_at;
     page->locks = oldest;
     locks_clear(&page->locks);
+    page->failed = 0;
 }
 
 void page_done(struct page *page)
@@ -175,13 +176,19 @@ static void print_row(const struct view *view, const struct locks_row *row)
     (void)printf("  %7s\n", waiting);
 }
 
+/* A majority may vote, and was scanned. */
+static bool is_known(const struct view *view)
+{
+    return members_decide(&view->lists, view->up & (quorum_mask)~view->page->failed);
+}
+
 static void print_sums(const struct view *view)
 {
     const struct page *page = view->page;
     double seconds = (double)(page->scanned_at - page->before_at) / 1e9;
     unsigned members = mask_count(members_all(&view->lists));
 
-    if (members_decide(&view->lists, view->up))
+    if (is_known(view))
         (void)printf("%zu lock%s held, %zu waiting", view->held, view->held == 1 ? "" : "s",
                      view->waiting);
     else
@@ -321,5 +328,5 @@ int page_print(struct page *page, struct redlock *rl)
         cli_say(MSG_WRONG_SET, "%s", redlock_errmsg(rl));
         return CLI_CHANGE;
     }
-    return members_decide(&view.lists, view.up) ? CLI_OK : CLI_UNREACHABLE;
+    return is_known(&view) ? CLI_OK : CLI_UNREACHABLE;
 }

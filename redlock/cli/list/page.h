@@ -18,6 +18,7 @@ struct page {
     const char *pattern; /* NULL: all names. */
     unsigned masters;
     char errors[REDLOCK_MASTERS_MAX][INSPECT_TEXT_MAX]; /* Why a scan is not complete, or "". */
+    quorum_mask failed; /* Masters whose scan ended with an error. */
     struct locks locks;
     struct locks before; /* Those of the scan before, to count holders that are new. */
     drift_time scanned_at, before_at;

@@ -138,7 +138,7 @@
     X(CHANGE_OVERTAKEN, "change-overtaken", "Another operator has changed the set meanwhile.",     \
       "Look at the set (redlock members), and run the command again if it is still wanted.")       \
     X(NOT_TOLD, "not-told", "The change is done, but a master was not reached to be told of it.",  \
-      "Nothing: clients tell it when it is back.  Run the command again to tell it now.")          \
+      "Keep it off, or empty it.  To tell it, run remove with a list that names it.")              \
     X(NOT_NEW, "not-new", "init --new was given a master that clients have used.",                 \
       "Run redlock init without --new.")                                                           \
     X(VERSIONS, "versions", "Two versions of one set may vote: one of them is left over.",         \

@@ -336,7 +336,7 @@ static enum begun begin_lock(struct waiter *waiter)
     struct call *call = call_of(waiter);
     int status = REDLOCK_OK;
 
-    if (blocking_take_interrupt(call->rl->blocking))
+    if (blocking_is_interrupted(call->rl->blocking, waiter))
         status = error_set(REDLOCK_INTERRUPTED, "%s", redlock_strerror(REDLOCK_INTERRUPTED));
     if (status == REDLOCK_OK)
         status = wanted_lease(call->rl, call->wanted, call->opts, &call->lease);

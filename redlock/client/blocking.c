@@ -47,11 +47,10 @@ struct blocking {
     /* How many calls had to wait so far.  A call that need not wait leaves the loop to the client's
      * thread. */
     uint64_t calls;
-    unsigned waiting;               /* Calls under way. */
-    unsigned watching;              /* Calls that wait for a callback to return. */
-    struct waiter *oldest, *newest; /* The calls under way, in order. */
-    struct waiter *woken;           /* Waiters to post when the mutex is given up. */
-    bool served;                    /* A thread runs the loop, or is about to. */
+    unsigned watching;      /* Calls that wait for a callback to return. */
+    struct waiters waiters; /* The calls under way. */
+    struct waiter *woken;   /* Waiters to post when the mutex is given up. */
+    bool served;            /* A thread runs the loop, or is about to. */
     /* The call that runs the loop.  NULL: the client's thread does, or no thread. */
     struct waiter *server;
     bool asleep;           /* The loop sleeps, without the mutex. */
@@ -65,10 +64,19 @@ struct blocking {
     bool started, stopping;
 };
 
-bool blocking_take_interrupt(struct blocking *blocking)
+static bool take_interrupt(struct blocking *blocking)
 {
     /* Nearly always there is none, and a load is cheaper than an exchange. */
     return atomic_load(&blocking->interrupted) && atomic_exchange(&blocking->interrupted, false);
+}
+
+/* An interrupt that a call takes is for all calls under way. */
+bool blocking_is_interrupted(struct blocking *blocking, const struct waiter *waiter)
+{
+    if (waiter->is_handed_in || !take_interrupt(blocking))
+        return waiter->is_interrupted;
+    (void)blocking->events->interrupt(blocking->cookie);
+    return true;
 }
 
 /* Wake the waiter's thread when the mutex is given up. */
@@ -78,27 +86,30 @@ static void wake_later(struct blocking *blocking, struct waiter *waiter)
     blocking->woken = waiter;
 }
 
-static void end_call(struct waiter *waiter, int status)
+/* Begin the calls that were handed in.  An interrupt is taken first: it ends all that were handed
+ * in before it, and all that are under way.  If it finds none, it stays for the next one, which
+ * cannot begin meanwhile: this thread has the mutex. */
+static void begin_calls(struct blocking *blocking, struct request *(*take)(struct requests *))
 {
-    waiter->status = status;
-    (void)memccpy(waiter->message, error_message(), 0, sizeof waiter->message);
-    waiter->is_done = true;
-}
+    bool interrupted = take_interrupt(blocking), any = false;
+    struct request *request = take(&blocking->requests);
 
-/* Begin the calls that were handed in. */
-static void begin_calls(struct blocking *blocking, struct request *request)
-{
     while (request != NULL) {
         struct waiter *waiter = (struct waiter *)(void *)request;
-        enum begun begun = blocking->events->begin(blocking->cookie, waiter);
+        enum begun begun;
 
+        waiter->is_interrupted = interrupted;
+        begun = blocking->events->begin(blocking->cookie, waiter);
         request = request->next; /* The call may be over, but its thread sleeps still. */
         blocking->calls += begun == BEGUN_WAITS;
         if (begun == BEGUN_WAITS)
             continue;
-        end_call(waiter, waiter->status);
+        any |= waiter->status == REDLOCK_INTERRUPTED;
+        waiter_end(waiter, waiter->status);
         wake_later(blocking, waiter);
     }
+    if (interrupted && !blocking->events->interrupt(blocking->cookie) && !any)
+        atomic_store(&blocking->interrupted, true);
 }
 
 /* Before each sleep of the loop, and before the client writes. */
@@ -115,24 +126,15 @@ static void on_prepare(struct ev_loop *ev, ev_prepare *prepare, int events)
         (void)sched_yield();
         blocking_lock(blocking);
     }
-    begin_calls(blocking, requests_take(&blocking->requests));
+    begin_calls(blocking, requests_take);
     if (blocking->turns > 0)
         blocking->turns = blocking_is_crowded(blocking) ? CROWD_TURNS : blocking->turns - 1;
 }
 
-/* Most kicks only have to wake the loop.  An interrupt ends the calls that were handed in before
- * it. One that finds no call stays for the next one, which cannot begin meanwhile: this thread has
- * the mutex. */
+/* A kick only has to wake the loop. */
 static void on_kick(struct ev_loop *ev, ev_async *kick, int events)
 {
-    struct blocking *blocking = ev_userdata(ev);
-
-    (void)kick, (void)events;
-    if (!blocking_take_interrupt(blocking))
-        return;
-    begin_calls(blocking, requests_take(&blocking->requests));
-    if (!blocking->events->interrupt(blocking->cookie))
-        atomic_store(&blocking->interrupted, true);
+    (void)ev, (void)kick, (void)events;
 }
 
 /* A signal handler may run this in a thread that has the mutex, or that runs the loop.  So it only
@@ -175,17 +177,6 @@ static void after_sleep(struct ev_loop *ev)
     blocking->asleep = false;
 }
 
-static void let_run(struct waiter *next)
-{
-    struct waiter *waiter;
-
-    while ((waiter = next) != NULL) {
-        /* Read it before the post: the waiter is on the stack of a thread that then goes on. */
-        next = waiter->next_woken;
-        (void)sem_post(&waiter->woken);
-    }
-}
-
 /* Give up the mutex until cond is signalled.  DRIFT_NEVER: without a time limit.  Returns false
  * if the time passed without a signal. */
 static bool wait_for(struct blocking *blocking, pthread_cond_t *cond, drift_span at_most)
@@ -193,7 +184,7 @@ static bool wait_for(struct blocking *blocking, pthread_cond_t *cond, drift_span
     int before = blocking->cancel_state;
     bool signalled;
 
-    let_run(blocking->woken);
+    waiters_post(blocking->woken);
     blocking->woken = NULL;
     signalled = mutex_wait(&blocking->mutex, cond, at_most);
     blocking->cancel_state = before;
@@ -214,7 +205,7 @@ static void hand_over(struct blocking *blocking)
     /* Read it after the flush: a link that breaks there may end some calls. */
     blocking->takes_over = blocking_is_crowded(blocking) && blocking->resting &&
                            !blocking->stopping && !has_callbacks(blocking);
-    next = blocking->takes_over ? NULL : blocking->oldest;
+    next = blocking->takes_over ? NULL : blocking->waiters.oldest;
     blocking->server = next;
     blocking->served = next != NULL || blocking->takes_over;
     if (next != NULL) {
@@ -240,7 +231,8 @@ static void serve_many(struct blocking *blocking)
     while (!blocking->stopping && (blocking->turns > 0 || blocking->calls == calls) &&
            !has_callbacks(blocking))
         ev_run(blocking->ev, EVRUN_ONCE);
-    begin_calls(blocking, requests_close(&blocking->requests));
+    blocking->turns = 0;
+    begin_calls(blocking, requests_close);
     hand_over(blocking);
 }
 
@@ -359,16 +351,19 @@ int blocking_start(struct blocking *blocking)
 }
 
 /* Wait for calls that began before the client closed.  They see the close when they have the
- * mutex. */
+ * mutex.  It sleeps, because a thread of real-time priority that only yields keeps others out. */
 static void await_entering(struct blocking *blocking)
 {
+    const struct timespec nap = {.tv_nsec = (long)DRIFT_MS};
     bool some = true;
 
+    (void)sched_yield();
     while (some) {
-        (void)sched_yield();
         blocking_lock(blocking);
         some = atomic_load(&blocking->entering) > 0;
         blocking_unlock(blocking);
+        if (some)
+            (void)nanosleep(&nap, NULL);
     }
 }
 
@@ -416,20 +411,30 @@ struct ev_loop *blocking_loop(struct blocking *blocking)
 }
 
 /* A thread cannot be cancelled while it has the mutex, because send() is a cancellation point. */
-void blocking_lock(struct blocking *blocking)
+static int begin_entering(struct blocking *blocking)
 {
     int before;
 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
     atomic_fetch_add(&blocking->entering, 1);
+    return before;
+}
+
+static void enter(struct blocking *blocking, int before)
+{
     (void)pthread_mutex_lock(&blocking->mutex);
     atomic_fetch_sub(&blocking->entering, 1);
     blocking->cancel_state = before;
 }
 
+void blocking_lock(struct blocking *blocking)
+{
+    enter(blocking, begin_entering(blocking));
+}
+
 bool blocking_is_crowded(const struct blocking *blocking)
 {
-    return blocking->waiting >= CROWD;
+    return blocking->waiters.len >= CROWD;
 }
 
 void blocking_unlock(struct blocking *blocking)
@@ -439,7 +444,7 @@ void blocking_unlock(struct blocking *blocking)
 
     blocking->woken = NULL;
     (void)pthread_mutex_unlock(&blocking->mutex);
-    let_run(woken);
+    waiters_post(woken);
     (void)pthread_setcancelstate(before, NULL);
 }
 
@@ -459,36 +464,9 @@ bool blocking_is_self(const struct blocking *blocking)
 
 /* ---- Waiting ---- */
 
-void blocking_init_waiter(struct waiter *waiter)
-{
-    (void)sem_init(&waiter->woken, 0, 0);
-    waiter->is_done = waiter->serves = false;
-    waiter->message[0] = 0;
-}
-
 void blocking_begin_wait(struct blocking *blocking, struct waiter *waiter)
 {
-    waiter->before = blocking->newest;
-    waiter->after = NULL;
-    if (blocking->newest != NULL)
-        blocking->newest->after = waiter;
-    else
-        blocking->oldest = waiter;
-    blocking->newest = waiter;
-    blocking->waiting++;
-}
-
-static void unlist(struct blocking *blocking, struct waiter *waiter)
-{
-    if (waiter->before != NULL)
-        waiter->before->after = waiter->after;
-    else
-        blocking->oldest = waiter->after;
-    if (waiter->after != NULL)
-        waiter->after->before = waiter->before;
-    else
-        blocking->newest = waiter->before;
-    blocking->waiting--;
+    waiters_add(&blocking->waiters, waiter);
 }
 
 /* Run the loop until the operation of this call is over. */
@@ -516,31 +494,24 @@ static void sleep_until_woken(struct blocking *blocking, struct waiter *waiter)
     }
 }
 
-/* Set an empty message as well: the thread may have one from the beginning of the call. */
-static int status_of(struct waiter *waiter)
-{
-    (void)sem_destroy(&waiter->woken);
-    return error_pass_on(waiter->status, waiter->message);
-}
-
+/* The waiter is on this thread's stack, so this thread must not be cancelled.  The thread counts as
+ * entering until it has handed its call in or has the mutex, so that the client is not freed. */
 bool blocking_hand_in(struct blocking *blocking, struct waiter *waiter, int *ret_status)
 {
-    int before;
-    bool taken;
+    int before = begin_entering(blocking);
 
-    /* The waiter is on this thread's stack, so this thread must not be cancelled. */
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-    atomic_fetch_add(&blocking->entering, 1);
-    taken = requests_push(&blocking->requests, &waiter->request);
-    if (taken)
-        ev_async_send(blocking->ev, &blocking->kick); /* It writes only if the loop sleeps. */
-    atomic_fetch_sub(&blocking->entering, 1);
-    if (taken) {
-        sleep_until_woken(blocking, waiter);
-        *ret_status = status_of(waiter);
+    waiter->is_handed_in = true;
+    if (!requests_push(&blocking->requests, &waiter->request)) {
+        waiter->is_handed_in = false;
+        enter(blocking, before);
+        return false;
     }
+    ev_async_send(blocking->ev, &blocking->kick); /* It writes only if the loop sleeps. */
+    atomic_fetch_sub(&blocking->entering, 1);
+    sleep_until_woken(blocking, waiter);
+    *ret_status = waiter_done(waiter);
     (void)pthread_setcancelstate(before, NULL);
-    return taken;
+    return true;
 }
 
 int blocking_wait(struct blocking *blocking, struct waiter *waiter)
@@ -562,13 +533,13 @@ int blocking_wait(struct blocking *blocking, struct waiter *waiter)
         sleep_until_woken(blocking, waiter);
         (void)pthread_setcancelstate(before, NULL);
     }
-    return status_of(waiter);
+    return waiter_done(waiter);
 }
 
 void blocking_wake(struct blocking *blocking, struct waiter *waiter, int status)
 {
-    unlist(blocking, waiter);
-    end_call(waiter, status);
+    waiters_remove(&blocking->waiters, waiter);
+    waiter_end(waiter, status);
     if (blocking->server == waiter) {
         blocking_kick(blocking); /* The server sees is_done by itself. */
         return;

@@ -16,23 +16,13 @@
 #ifndef REDLOCK_BLOCKING_H
 #define REDLOCK_BLOCKING_H
 
-#include <semaphore.h>
 #include <stdbool.h>
 
 #include "drift/drift.h"
-#include "redlock/base/error.h"
-#include "redlock/client/requests.h"
+#include "redlock/client/waiter.h"
 
 struct blocking;
 struct ev_loop;
-struct waiter;
-
-/* What became of a call when it began. */
-enum begun {
-    BEGUN_OVER,  /* It is over, with waiter->status and the thread's message. */
-    BEGUN_WAITS, /* blocking_begin_wait() was called. */
-    BEGUN_LEFT   /* It is over, and gave up the mutex.  A call that is handed in never does. */
-};
 
 /* What the thread needs of the client.  Called under the mutex. */
 struct blocking_events {
@@ -46,21 +36,6 @@ struct blocking_events {
     bool (*interrupt)(void *cookie);
     /* The time until the next alarm.  DRIFT_NEVER: no alarm is set. */
     drift_span (*alarm_in)(void *cookie);
-};
-
-/* One thread in a blocking call. */
-struct waiter {
-    struct request request; /* The first field. */
-    /* Set by the client: begins the call, under the mutex.  It may run in the client's thread. */
-    enum begun (*begin)(struct waiter *waiter);
-    const char *doing;             /* The first word of the message of a call that cannot begin. */
-    struct waiter *before, *after; /* The neighbours in the order in which the calls began. */
-    struct waiter *next_woken;
-    sem_t woken;  /* Posted once at most, for one of the next two reasons. */
-    bool serves;  /* The thread must run the loop. */
-    bool is_done; /* The operation is over. */
-    int status;
-    char message[ERROR_MESSAGE_MAX];
 };
 
 /* Prepare the mutex and the loop.  NULL: memory or a descriptor was missing; errno says which. */
@@ -92,7 +67,7 @@ bool blocking_is_crowded(const struct blocking *blocking);
  * a signal handler. */
 void blocking_interrupt(struct blocking *blocking);
 /* Under the mutex: whether the call that begins is interrupted.  Each interrupt is taken once. */
-bool blocking_take_interrupt(struct blocking *blocking);
+bool blocking_is_interrupted(struct blocking *blocking, const struct waiter *waiter);
 
 /* Whether the caller is the client's own thread, which must not wait for itself. */
 bool blocking_is_self(const struct blocking *blocking);
@@ -104,11 +79,9 @@ void blocking_idle(struct blocking *blocking);
 /* Under the mutex: wait for a blocking_idle(). */
 void blocking_wait_change(struct blocking *blocking);
 
-/* Prepare a waiter, whose begin is set already. */
-void blocking_init_waiter(struct waiter *waiter);
-
-/* Without the mutex: hand the call in, and wait until it is over.  Returns false if no thread takes
- * calls; then the caller begins it itself.  Else ret_status is the status of the call. */
+/* Without the mutex: hand the call in, whose waiter is prepared, and wait until it is over.
+ * ret_status is its status. Returns false if no thread takes calls; then the caller has the mutex,
+ * and begins it itself. */
 bool blocking_hand_in(struct blocking *blocking, struct waiter *waiter, int *ret_status);
 
 /* Under the mutex: the operation of the call is under way. */

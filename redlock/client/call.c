@@ -17,25 +17,34 @@ int client_need(const struct redlock *rl, bool blocking)
     return REDLOCK_OK;
 }
 
+/* Explain why the client, which may be NULL, takes no blocking call from this thread. */
+static int refuse(struct redlock *rl, const char *doing)
+{
+    int status = client_enter(rl);
+
+    if (status == REDLOCK_OK) {
+        status = client_need(rl, true);
+        client_leave(rl);
+    }
+    return error_wrap(status, "%s", doing);
+}
+
 int client_call(struct redlock *rl, struct waiter *waiter, const char *doing)
 {
     enum begun begun;
     int status;
 
+    if (rl == NULL || rl->blocking == NULL || client_is_forked(rl))
+        return refuse(rl, doing);
     waiter->doing = doing;
-    blocking_init_waiter(waiter);
-    if (rl != NULL && rl->blocking != NULL && !client_is_forked(rl) &&
-        blocking_hand_in(rl->blocking, waiter, &status))
+    waiter_init(waiter);
+    if (blocking_hand_in(rl->blocking, waiter, &status))
         return status;
-    status = client_enter(rl);
-    if (status != REDLOCK_OK)
-        return error_wrap(status, "%s", doing);
-    status = client_need(rl, true);
-    if (status != REDLOCK_OK) {
-        client_leave(rl);
-        return error_wrap(status, "%s", doing);
+    if (blocking_is_self(rl->blocking)) {
+        blocking_unlock(rl->blocking);
+        return refuse(rl, doing);
     }
-    begun = waiter->begin(waiter);
+    begun = client_begin(rl, waiter);
     if (begun == BEGUN_WAITS)
         return client_wait(rl, waiter);
     status = waiter->status;

@@ -301,7 +301,7 @@ static int check_open(const struct redlock *rl)
     return !rl->env.closing ? REDLOCK_OK : error_set(REDLOCK_E_STATE, "the client is being closed");
 }
 
-static enum begun begin(void *cookie, struct waiter *waiter)
+enum begun client_begin(void *cookie, struct waiter *waiter)
 {
     error_clear();
     waiter->status = check_open(cookie);
@@ -312,7 +312,7 @@ static enum begun begin(void *cookie, struct waiter *waiter)
 }
 
 static const struct blocking_events blocking_events = {
-    .begin = begin,
+    .begin = client_begin,
     .flush = before_sleep,
     .run_callbacks = run_callbacks,
     .has_callbacks = has_callbacks,

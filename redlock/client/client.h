@@ -14,9 +14,8 @@
 
 #include <stdbool.h>
 
+#include "redlock/client/blocking.h"
 #include "redlock/client/state.h"
-
-struct waiter;
 
 /* Whether this process is a child of the one that opened the client.  Any thread may call it. */
 bool client_is_forked(const struct redlock *rl);
@@ -34,5 +33,7 @@ int client_call(struct redlock *rl, struct waiter *waiter, const char *doing);
 /* Returns OK, or E_STATE with a message if the client is of the other kind, or if the caller is a
  * callback, which may not wait. */
 int client_need(const struct redlock *rl, bool blocking);
+/* Under the mutex: begin the call, unless the client is being closed. */
+enum begun client_begin(void *rl, struct waiter *waiter);
 
 #endif /* REDLOCK_CLIENT_H */

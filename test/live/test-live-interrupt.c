@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 
 #include "live/cluster.h"
 #include "live/pilot.h"
@@ -170,6 +171,139 @@ TEST(a_signal_handler_interrupts)
     }
     occupy(false);
     lock_and_unlock(&pilot);
+    pilot_close(&pilot);
+}
+
+/* ---- Beside other calls ---- */
+
+static bool is_over(void *arg)
+{
+    struct crowd *crowd = arg;
+
+    return pilot_stats(crowd->pilot).leases <= crowd->leases;
+}
+
+static void lock_free(struct redlock *rl, const char *name, int *ret_status)
+{
+    struct redlock_lease *lease;
+
+    *ret_status = redlock_lock(rl, name, NULL, &lease);
+    if (*ret_status == REDLOCK_OK)
+        *ret_status = redlock_unlock(lease);
+}
+
+/* The next call mostly begins before the thread that runs the loop has read the interrupt. */
+TEST(the_next_call_does_not_take_the_interrupt_of_another)
+{
+    struct waiting waiting;
+    struct pilot pilot;
+    struct crowd none = {.pilot = &pilot};
+    int status;
+
+    open_three(&pilot);
+    occupy(true);
+    for (unsigned i = 0; i < 10; i++) {
+        start(&pilot, &waiting, 1);
+        redlock_interrupt(pilot.rl);
+        lock_free(pilot.rl, "free", &status);
+        CHECK(status == REDLOCK_OK || status == REDLOCK_INTERRUPTED);
+        CHECK(pilot_until(&pilot, is_over, &none));
+        join_interrupted(&waiting, 1);
+    }
+    occupy(false);
+    pilot_close(&pilot);
+}
+
+struct busy {
+    struct waiting waiting;
+    atomic_bool *stop;
+};
+
+static void *lock_until_stopped(void *arg)
+{
+    struct busy *self = arg;
+    char name[32];
+
+    (void)snprintf(name, sizeof name, "busy %p", arg);
+    while (!atomic_load(self->stop)) {
+        lock_free(self->waiting.rl, name, &self->waiting.status);
+        if (self->waiting.status != REDLOCK_OK && self->waiting.status != REDLOCK_INTERRUPTED)
+            return self;
+    }
+    return NULL;
+}
+
+/* Waits for a name of its own, so that its subscription shows that it waits. */
+struct ending {
+    pthread_t thread;
+    struct redlock *rl;
+    char name[32];
+    int status;
+    atomic_bool is_over;
+};
+
+static void *lock_named(void *arg)
+{
+    struct ending *self = arg;
+    struct redlock_lock_options opts;
+    struct redlock_lease *lease;
+
+    redlock_lock_options_init(&opts);
+    opts.wait_ms = UINT32_MAX;
+    self->status = redlock_lock(self->rl, self->name, &opts, &lease);
+    atomic_store(&self->is_over, true);
+    return NULL;
+}
+
+static bool has_ended(void *arg)
+{
+    struct ending *self = arg;
+
+    return atomic_load(&self->is_over);
+}
+
+static bool is_listening(void *arg)
+{
+    const struct ending *self = arg;
+
+    return server_listeners(&three.server[0], self->name) > 0;
+}
+
+static void interrupt_one(struct pilot *pilot, unsigned number)
+{
+    struct ending ending = {.rl = pilot->rl, .status = PILOT_NEVER};
+
+    (void)snprintf(ending.name, sizeof ending.name, "taken %u", number);
+    for (unsigned i = 0; i < 3; i++)
+        (void)server_int(&three.server[i], "SET %s other PX 600000", ending.name);
+    CHECK_INT(pthread_create(&ending.thread, NULL, lock_named, &ending), 0);
+    CHECK(pilot_until(pilot, is_listening, &ending));
+    redlock_interrupt(pilot->rl);
+    CHECK(pilot_until(pilot, has_ended, &ending));
+    (void)pthread_join(ending.thread, NULL);
+    CHECK_INT(ending.status, REDLOCK_INTERRUPTED);
+}
+
+/* Calls are handed in all the time.  One of them must not take the interrupt for itself. */
+TEST(a_crowd_does_not_take_the_interrupt_of_another)
+{
+    struct busy busy[THREADS];
+    atomic_bool stop = false;
+    struct pilot pilot;
+    void *failed = NULL;
+
+    open_three(&pilot);
+    for (unsigned i = 0; i < THREADS; i++) {
+        busy[i] = (struct busy){.waiting.rl = pilot.rl, .stop = &stop};
+        CHECK_INT(pthread_create(&busy[i].waiting.thread, NULL, lock_until_stopped, &busy[i]), 0);
+    }
+    for (unsigned i = 0; i < 50; i++)
+        interrupt_one(&pilot, i);
+    atomic_store(&stop, true);
+    for (unsigned i = 0; i < THREADS; i++) {
+        (void)pthread_join(busy[i].waiting.thread, &failed);
+        CHECK(failed == NULL);
+    }
     pilot_close(&pilot);
 }
 
@@ -351,6 +485,8 @@ TEST(a_thread_does_not_cancel_the_lock_of_another)
 CHECK_MAIN({"all_threads_are_interrupted", all_threads_are_interrupted},
            {"the_attempt_is_undone", the_attempt_is_undone},
            {"a_signal_handler_interrupts", a_signal_handler_interrupts},
+           RUN(the_next_call_does_not_take_the_interrupt_of_another),
+           RUN(a_crowd_does_not_take_the_interrupt_of_another),
            {"an_early_interrupt_ends_the_next_call", an_early_interrupt_ends_the_next_call},
            {"a_loop_client_is_not_interrupted", a_loop_client_is_not_interrupted},
            {"interrupts_at_any_time", interrupts_at_any_time},

@@ -50,12 +50,11 @@
  *     may show that the token is lost (may_be_lost).  A renewal does not wait: no caller needs
  *     its status, and late answers end the hold, too.
  * 13. A token that *stands* waits at the masters between two rounds (core/place.h), and a release
- *     may grant it there (on_grant).  A master may also grant it so late that its round is lost by
- *     then (is_late_vote).  The next round asks with the same token, and all votes for it add up.
- *     The lease counts from before the oldest request that any of them answers (rule 1).  A token
- *     that too few masters granted by the end of a round is dead (stands): it is released where it
- *     may wait, and a master is asked with another token only when it has confirmed that (rules 4
- *     and 5).
+ * may grant it there (on_grant).  The next round asks with the same token, and all votes for it add
+ *     up.  The lease counts from before the oldest request that any of them answers (rule 1).  A
+ *     token that too few masters granted by the end of a round is dead (stands): it is released
+ *     where it may wait, and a master is asked with another token only when it has confirmed that
+ *     (rules 4 and 5).
  */
 #include "redlock/core/quorum.h"
 
@@ -941,30 +940,6 @@ static void on_refusal(struct quorum *q, quorum_mask from)
     q->asked &= (quorum_mask) ~(q->fresh & from); /* It may be given the token. */
 }
 
-/* Rule 13.  A vote that comes alone is followed by others at once, or by a round that asks for
- * them. */
-static void count_alone(struct step *s, quorum_mask from)
-{
-    struct quorum *q = s->q;
-
-    q->deadline = drift_deadline(q->sent, q->lease, &q->config.drift);
-    q->yes |= from;
-    if (decide(s, q->yes) || q->state == QUORUM_ACQUIRING)
-        judge_round(s, awaited(s));
-    else
-        q->timeout = earlier(q->timeout, drift_add(s->ev->now, q->config.reply_timeout));
-}
-
-/* The round was lost before this master granted its token, which stands. */
-static bool is_late_vote(const struct step *s, quorum_mask from)
-{
-    const struct quorum *q = s->q;
-
-    return q->state == QUORUM_PAUSING && q->config.stands && s->ev->command == QUORUM_CMD_SET &&
-           s->ev->vote == QUORUM_VOTE_YES && (holders(q) & everyone(s) & from) != 0 &&
-           s->ev->now < drift_deadline(q->sent, q->lease, &q->config.drift);
-}
-
 static void on_reply(struct step *s)
 {
     struct quorum *q = s->q;
@@ -1013,12 +988,11 @@ static void on_reply(struct step *s)
         if (s->ev->elsewhere)
             q->elsewhere++;
     }
-    if (is_late_vote(s, from))
-        count_alone(s, from);
-    else
-        judge(s);
+    judge(s);
 }
 
+/* Rule 13.  A vote that comes alone is followed by others at once, or by a round that asks for
+ * them. */
 static void on_grant(struct step *s)
 {
     struct quorum *q = s->q;
@@ -1029,7 +1003,12 @@ static void on_grant(struct step *s)
         return;
     if (s->ev->sent < q->sent)
         q->sent = s->ev->sent;
-    count_alone(s, from);
+    q->deadline = drift_deadline(q->sent, q->lease, &q->config.drift);
+    q->yes |= from;
+    if (decide(s, q->yes) || q->state == QUORUM_ACQUIRING)
+        judge_round(s, awaited(s));
+    else
+        q->timeout = earlier(q->timeout, drift_add(s->ev->now, q->config.reply_timeout));
 }
 
 static void on_link(struct step *s)

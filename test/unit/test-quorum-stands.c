@@ -161,21 +161,6 @@ TEST(a_master_that_gave_no_answer_does_not_end_the_token)
     check_granted(STORY_START);
 }
 
-/* Nobody would tell of that vote again before the next heartbeat. */
-TEST(a_vote_that_comes_after_its_round_counts)
-{
-    begin_waiting();
-    story_stand(&story, 0);
-    story_stand(&story, 1);
-    CHECK_INT(story.q.state, QUORUM_PAUSING);
-    story.now += DRIFT_MS;
-    answer(4, YES);
-    CHECK_INT(story.q.state, QUORUM_PAUSING);
-    CHECK_UINT(story.act.wake_at, story.now + TIMEOUT);
-    story_grant(&story, 1, STORY_START);
-    check_granted(STORY_START);
-}
-
 /* The master may have granted the token, and its clock or its data are not to be trusted. */
 TEST(a_void_vote_ends_the_token)
 {
@@ -266,8 +251,7 @@ CHECK_MAIN(RUN(a_majority_of_grants_is_a_lock),
            RUN(a_minority_is_given_back_at_the_end_of_a_round),
            RUN(a_grant_of_a_dead_token_is_no_vote),
            RUN(a_master_that_gave_no_answer_does_not_end_the_token),
-           RUN(a_vote_that_comes_after_its_round_counts), RUN(a_void_vote_ends_the_token),
-           RUN(who_gives_up_releases_the_token_everywhere),
+           RUN(a_void_vote_ends_the_token), RUN(who_gives_up_releases_the_token_everywhere),
            RUN(a_link_that_breaks_takes_its_grant_along),
            RUN(a_token_that_waited_for_long_is_extended_at_once),
            RUN(a_release_goes_also_where_the_token_waits),

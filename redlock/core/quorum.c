@@ -949,7 +949,9 @@ static void on_reply(struct step *s)
 
     assert(s->ev->master < QUORUM_MASTERS_MAX);
     if (s->ev->ask != q->ask_of[s->ev->master] || !(q->owing & from))
-        return; /* A newer command was sent on the same link; only its answer counts. */
+        return; /* A newer command was sent on the same link; only its answer counts.  A token that
+                 * stands has one number in all rounds.  So an answer that comes between two rounds
+                 * is not counted: it may answer an older request than sent says. */
     q->owing &= (quorum_mask)~from;
     if (yes && s->ev->command == QUORUM_CMD_GIVE)
         q->fresh &= (quorum_mask)~from; /* Perhaps too late for the ask, but it has the token. */

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -60,6 +61,8 @@ TEST(what_was_handed_in_is_taken_when_the_stack_closes)
 
 /* ---- Threads ---- */
 
+static atomic_uint pushing; /* Threads that have not handed in all. */
+
 struct pusher {
     pthread_t thread;
     struct requests *requests;
@@ -74,35 +77,36 @@ static void *push_all(void *arg)
     for (unsigned i = 0; i < EACH; i++)
         while (!requests_push(pusher->requests, &pusher->list[i]))
             (void)sched_yield();
+    atomic_fetch_sub(&pushing, 1);
     return NULL;
 }
 
-static unsigned count(struct pusher *pushers, const struct request *request)
+static void count(struct pusher *pushers, const struct request *request)
 {
-    unsigned n = 0;
-
-    for (; request != NULL; request = request->next, n++)
+    for (; request != NULL; request = request->next)
         for (unsigned i = 0; i < THREADS; i++)
             if (request >= pushers[i].list && request < pushers[i].list + EACH)
                 pushers[i].seen[request - pushers[i].list]++;
-    return n;
 }
 
 TEST(threads_hand_in_each_request_once)
 {
     static struct pusher pushers[THREADS];
     struct requests requests;
-    unsigned taken = 0, once = 0;
+    unsigned once = 0;
+    bool over = false;
 
     requests_init(&requests);
+    atomic_store(&pushing, THREADS);
     for (unsigned i = 0; i < THREADS; i++) {
         pushers[i].requests = &requests;
         CHECK(pthread_create(&pushers[i].thread, NULL, push_all, &pushers[i]) == 0);
     }
-    while (taken < THREADS * EACH) {
+    while (!over) {
+        over = atomic_load(&pushing) == 0;
         requests_open(&requests);
-        taken += count(pushers, requests_take(&requests));
-        taken += count(pushers, requests_close(&requests));
+        count(pushers, requests_take(&requests));
+        count(pushers, requests_close(&requests));
     }
     for (unsigned i = 0; i < THREADS; i++) {
         (void)pthread_join(pushers[i].thread, NULL);

@@ -113,27 +113,39 @@ void clocks_on_alarm(struct clocks *clocks)
 
 /* ---- Judging ---- */
 
+/* True if the clock of this master is one of those that others are compared with: the members'.  A
+ * master that left the set, or has not joined it, must not help to outvote them.  While no set is
+ * known, any may be a member. */
+static bool is_compared(const struct clocks *clocks, unsigned master)
+{
+    quorum_mask members = members_all(&clocks->peers->members);
+
+    return members == 0 || (members & mask_of(master)) != 0;
+}
+
+/* Returns 0, or 1 if this clock's offset from ours is not known now. */
+static int own_offset(const struct clocks *clocks, unsigned master, drift_time now,
+                      struct drift_range *ret_offset)
+{
+    const struct drift_node *node = &clocks->nodes[master].node;
+
+    if (drift_until(node->last.received, now) > clocks->guard.gap)
+        return 1;
+    return drift_node_offset(node, &clocks->guard, now, ret_offset);
+}
+
 int clocks_offset(const struct clocks *clocks, unsigned master, drift_time now,
                   struct drift_range *ret_offset)
 {
-    struct drift_range offsets[QUORUM_MASTERS_MAX], own = {0, 0}, median;
+    struct drift_range offsets[QUORUM_MASTERS_MAX], own, median;
     unsigned len = 0;
-    bool is_known = false;
 
-    for (unsigned m = 0; m < clocks->peers->len; m++) {
-        const struct drift_node *node = &clocks->nodes[m].node;
-
-        if (drift_until(node->last.received, now) > clocks->guard.gap ||
-            drift_node_offset(node, &clocks->guard, now, &offsets[len]) != 0)
-            continue;
-        if (m == master) {
-            own = offsets[len];
-            is_known = true;
-        }
-        len++;
-    }
+    for (unsigned m = 0; m < clocks->peers->len; m++)
+        if (is_compared(clocks, m) && own_offset(clocks, m, now, &offsets[len]) == 0)
+            len++;
     /* Two masters cannot show which of them is wrong.  A minority might be wrong as a whole. */
-    if (!is_known || len < 3 || 2 * len <= mask_count(members_all(&clocks->peers->members)))
+    if (own_offset(clocks, master, now, &own) != 0 || len < 3 ||
+        2 * len <= mask_count(members_all(&clocks->peers->members)))
         return 1;
     drift_node_median(offsets, len, &median);
     ret_offset->lo = own.lo - median.hi;

@@ -91,8 +91,8 @@ bool clocks_count(struct clocks *clocks, unsigned master, enum quorum_command co
 /* Masters of which no yes to a command sent now will count, whatever the next TIME shows. */
 quorum_mask clocks_barred(const struct clocks *clocks, drift_time now);
 
-/* The offset of a master's clock from the median of all.  Returns 0, or 1 if the offset is not
- * known now. */
+/* The offset of a master's clock from the median of the members'.  Returns 0, or 1 if the offset is
+ * not known now. */
 int clocks_offset(const struct clocks *clocks, unsigned master, drift_time now,
                   struct drift_range *ret_offset);
 

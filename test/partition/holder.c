@@ -322,6 +322,13 @@ enum redlock_clock_guard holder_clock_guard(const struct holder *holder)
                                                    : REDLOCK_CLOCK_GUARD_PERIODIC;
 }
 
+void holder_log(void *arg, enum redlock_level level, const char *message)
+{
+    (void)arg;
+    if (level <= REDLOCK_LOG_WARNING)
+        (void)fprintf(stderr, "%.3f %s\n", (double)tool_now_ns() / 1e9, message);
+}
+
 static void open_client(struct holder *holder)
 {
     struct redlock_options opts;
@@ -332,6 +339,7 @@ static void open_client(struct holder *holder)
     opts.max_ttl_ms = holder->ttl_ms; /* A master that lost its data warms up for this long. */
     opts.restart_guard = holder_is_guarded(holder);
     opts.clock_guard = holder_clock_guard(holder);
+    opts.log = holder_log;
     if (redlock_open(&opts, &holder->rl) != REDLOCK_OK)
         tool_die("%s", redlock_errmsg(NULL));
 }

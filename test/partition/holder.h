@@ -89,6 +89,8 @@ void *looper_thread(void *workers); /* The first of its kind in a row. */
 /* The options restart_guard and clock_guard of all clients. */
 bool holder_is_guarded(const struct holder *holder);
 enum redlock_clock_guard holder_clock_guard(const struct holder *holder);
+/* The log of a client, to standard error: it says why there was no lock. */
+void holder_log(void *arg, enum redlock_level level, const char *message);
 
 /* The command that `redlock run` runs for a runner; plan: see command.h. */
 int command_main(const char *plan);

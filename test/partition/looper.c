@@ -258,6 +258,7 @@ static void open_client(struct looper *looper)
     opts.max_ttl_ms = looper->holder->ttl_ms;
     opts.restart_guard = holder_is_guarded(looper->holder);
     opts.clock_guard = holder_clock_guard(looper->holder);
+    opts.log = holder_log;
     opts.loop = looper->loop;
     if (redlock_open(&opts, &looper->rl) != REDLOCK_OK)
         tool_die("%s", redlock_errmsg(NULL));

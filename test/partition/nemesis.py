@@ -347,7 +347,8 @@ def script_flush(weather):
 
 
 def clock_back(weather):
-    """Step back the clocks of at most a minority in one storm: their keys live longer by the step.
+    """Step back the clocks of at most a minority in one storm: their keys live longer by the step,
+    and their votes do not count for ten seconds.
 
     No two clocks differ by more than FAR_MS, or clients would ignore one of them."""
     at = weather.uniform(0, weather.length_s)
@@ -355,7 +356,8 @@ def clock_back(weather):
     highest = max(weather.clocks.values())
     near = [master for master in others(weather.masters, weather.stepped)
             if highest - weather.clocks[master] - step_ms <= FAR_MS]
-    masters = weather.some(near, 1, max(0, weather.minority - len(weather.stepped)))
+    most = 1 if weather.crew.spares else weather.minority  # Two may be most of three members.
+    masters = weather.some(near, 1, max(0, most - len(weather.stepped)))
     weather.stepped.update(masters)
     for master in masters:
         weather.clocks[master] += step_ms

@@ -1,7 +1,6 @@
 /*
- * test-wait.c - when a waiter queries, and when it tries: rules 1 to 6 of wait.c.
- *
- * test-wait-announcer.c has rule 7.
+ * test-wait.c - when a waiter queries, and when it tries: rules 1 to 6 of wait.c.  Rule 7 is in
+ * test-wait-announcer.c.
  */
 #include "test/lib/waiter.h"
 
@@ -366,13 +365,14 @@ TEST(a_key_of_a_permit_does_not_hurry_who_lost)
     }
 }
 
-/* A majority is free, and its votes do not count.  On one master lies the key of a dead client. */
+/* A majority is free, and its votes do not count.  On one master lies a dead client's key. */
 TEST(one_dead_key_does_not_hurry_who_lost)
 {
     begin_held(3, 60000);
     for (unsigned i = 0; i < 12; i++) {
         wait_on_look(&w, 2, 60000, now.now);
         wait_on_look(&w, 0, -2, now.now);
+        next();
         wait_on_look(&w, 1, -2, now.now);
         next();
         CHECK_UINT(act.try_at, now.now);

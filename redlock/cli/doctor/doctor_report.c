@@ -22,33 +22,11 @@
 
 /* ---- What was not checked ---- */
 
-#define UNCHECKED_LISTS "whether all clients have the restart guard on"
-
-#define UNCHECKED_DEFAULT "whether the user default has a password, or is off"
-
-#define UNCHECKED_LOADING \
-    "whether the user default has all rights, which a restart needs (ACL GETUSER default)"
-
-/* True: a master did not report whether its user default is open.  An open one makes the rules of
- * any other user useless. */
-static bool may_be_open(const struct doctor *doctor)
-{
-    for (unsigned m = 0; m < doctor->masters; m++)
-        if (doctor->exams[m].uri->user != NULL && !doctor->exams[m].is_default_known)
-            return true;
-    return false;
-}
-
-/* True: a master reads an append-only file when it starts, with the rights of its user default.  If
- * these are missing, Redis 7 refuses what scripts wrote.  The connection of another user may not
- * ask for them. */
-static bool may_drop_scripts(const struct doctor *doctor)
-{
-    for (unsigned m = 0; m < doctor->masters; m++)
-        if (doctor->exams[m].info.keeps == '1' && doctor->exams[m].uri->user != NULL)
-            return true;
-    return false;
-}
+struct unchecked {
+    const char *texts[4];
+    size_t len;
+    char rights[EXAM_TEXT_MAX]; /* The last of the texts. */
+};
 
 /* List the options that were not given.  "": all were given. */
 static void name_options_left(const struct doctor *doctor, char options[64])
@@ -60,6 +38,36 @@ static void name_options_left(const struct doctor *doctor, char options[64])
         if (!(doctor->wanted.kinds & rights_kinds[i].kind))
             len += (size_t)snprintf(options + len, 64 - len, "%s%s", len > 0 ? ", " : "",
                                     rights_kinds[i].option);
+}
+
+static void find_unchecked(const struct doctor *doctor, struct unchecked *found)
+{
+    bool may_be_open = false, may_drop_scripts = false;
+    char options[64];
+
+    for (unsigned m = 0; m < doctor->masters; m++) {
+        const struct exam *exam = &doctor->exams[m];
+
+        if (exam->uri->user == NULL) /* The connection is that of the user default itself. */
+            continue;
+        /* An open user default makes the rules of any other user useless. */
+        may_be_open = may_be_open || !exam->is_default_known;
+        /* A master reads an append-only file when it starts, with the rights of its user default.
+         * If these are missing, Redis 7 refuses what scripts wrote. */
+        may_drop_scripts = may_drop_scripts || exam->info.keeps == '1';
+    }
+    found->len = 0;
+    found->texts[found->len++] = "whether all clients have the restart guard on";
+    if (may_be_open)
+        found->texts[found->len++] = "whether the user default has a password, or is off";
+    if (may_drop_scripts)
+        found->texts[found->len++] =
+            "whether the user default has all rights, which a restart needs (ACL GETUSER default)";
+    name_options_left(doctor, options);
+    if (options[0] == '\0')
+        return;
+    (void)snprintf(found->rights, sizeof found->rights, "the rights for %s", options);
+    found->texts[found->len++] = found->rights;
 }
 
 /* ---- Printing text ---- */
@@ -77,19 +85,14 @@ static unsigned count_open(const struct doctor *doctor)
 static void print_unchecked(const struct doctor *doctor)
 {
     unsigned open = count_open(doctor);
-    char options[64];
+    struct unchecked unchecked;
 
     if (open > 0)
         (void)printf("note: the user default needs no password on %u of %u masters\n", open,
                      doctor->masters);
-    name_options_left(doctor, options);
-    (void)printf("not checked: " UNCHECKED_LISTS "\n");
-    if (may_be_open(doctor))
-        (void)printf("not checked: " UNCHECKED_DEFAULT "\n");
-    if (may_drop_scripts(doctor))
-        (void)printf("not checked: " UNCHECKED_LOADING "\n");
-    if (options[0] != '\0')
-        (void)printf("not checked: the rights for %s\n", options);
+    find_unchecked(doctor, &unchecked);
+    for (size_t i = 0; i < unchecked.len; i++)
+        (void)printf("not checked: %s\n", unchecked.texts[i]);
 }
 
 /* Print a line.  A terminal gets it in pieces that end at a blank. */
@@ -388,19 +391,13 @@ static void print_json_master(const struct exam *exam, unsigned number)
 
 static void print_json_unchecked(const struct doctor *doctor)
 {
-    char options[64], text[EXAM_TEXT_MAX];
+    struct unchecked unchecked;
 
-    name_options_left(doctor, options);
+    find_unchecked(doctor, &unchecked);
     (void)printf(",\"not_checked\":[");
-    cli_json_string(stdout, UNCHECKED_LISTS);
-    if (may_be_open(doctor))
-        (void)printf(",\"%s\"", UNCHECKED_DEFAULT);
-    if (may_drop_scripts(doctor))
-        (void)printf(",\"%s\"", UNCHECKED_LOADING);
-    if (options[0] != '\0') {
-        (void)snprintf(text, sizeof text, "the rights for %s", options);
-        (void)printf(",");
-        cli_json_string(stdout, text);
+    for (size_t i = 0; i < unchecked.len; i++) {
+        (void)printf("%s", i > 0 ? "," : "");
+        cli_json_string(stdout, unchecked.texts[i]);
     }
     (void)printf("]");
 }

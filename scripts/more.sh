@@ -96,7 +96,7 @@ step_archive() {
 
 # Without OpenSSL all works but rediss://, which says what is missing.
 step_no-tls() {
-    local said status=0 want="redlock: open: rediss://: this build has no TLS (meson setup -Dtls=enabled, with OpenSSL)"
+    local said status=0 want="redlock: open: rediss://: this build has no TLS (meson setup -Dtls=enabled, with OpenSSL) [wrong-argument]"
     build no-tls gcc --buildtype=debug -Dtls=disabled
     tests no-tls --suite unit "${not_again[@]}"
     said=$("$builds/no-tls/redlock" --masters rediss://127.0.0.1:1 status 2>&1) || status=$?

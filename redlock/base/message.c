@@ -67,6 +67,8 @@ static const struct {
     {"WRONGPASS", MSG_WRONG_PASSWORD},
     {"unknown command", MSG_NO_COMMAND},
     {"reports no run_id", MSG_NO_COMMAND},
+    {"does not answer", MSG_NO_ANSWER}, /* Also a TLS handshake. */
+    {"before it answered", MSG_NO_CONNECTION},
     {"certificate is refused", MSG_TLS_CERTIFICATE},
     {"NOT VERIFIED", MSG_TLS_UNVERIFIED},
     {"TLS", MSG_TLS_FAILED},
@@ -110,7 +112,6 @@ static const struct {
     {"not a Redis", MSG_NOT_REDIS},
     {"a reply without a request", MSG_NOT_REDIS},
     {"takes no commands", MSG_NO_ANSWER},
-    {"does not answer", MSG_NO_ANSWER},
     {"has not answered yet", MSG_NO_ANSWER},
     {"no answer", MSG_NO_ANSWER},
     {"resolv", MSG_NO_ADDRESS},

@@ -280,7 +280,8 @@ static int judge(struct tls *tls, int r)
         return -1;
     }
     if (tls->is_plain)
-        return fail(tls, "the server does not speak TLS at this port", "");
+        return fail(tls, "the server does not speak TLS at this port",
+                    " (if that is right, write redis://)");
     if (verified != X509_V_OK && SSL_get_verify_mode(tls->ssl) != SSL_VERIFY_NONE)
         return fail_verify(tls, verified);
     if (ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) > SSL_AD_REASON_OFFSET)
@@ -295,6 +296,13 @@ int tls_shake(struct tls *tls)
     ERR_clear_error();
     r = SSL_do_handshake(tls->ssl);
     return r == 1 ? 1 : judge(tls, r);
+}
+
+const char *tls_silence(const struct tls *tls)
+{
+    return tls->heard ? "connected, but does not answer: the TLS handshake came to a halt"
+                      : "connected, but does not answer the TLS handshake (if this port is without "
+                        "TLS, write redis://)";
 }
 
 /* ---- Bytes ---- */

@@ -62,6 +62,10 @@ ssize_t tls_write(struct tls *tls, const char *bytes, size_t len);
 size_t tls_unsent(struct tls *tls, const char **ret_bytes);
 void tls_sent(struct tls *tls, size_t len);
 
+/* Why the handshake is not done, if no more bytes come.  A master that hangs and a plain Redis,
+ * which waits for the end of a line, both stay silent. */
+const char *tls_silence(const struct tls *tls);
+
 /* Why the connection failed.  Valid as long as the connection. */
 const char *tls_error(const struct tls *tls);
 

@@ -182,9 +182,10 @@ const char *transport_open(struct transport *transport, const struct transport_t
     return NULL;
 }
 
-const char *transport_doing(const struct transport *transport)
+const char *transport_silence(const struct transport *transport)
 {
-    return transport->state == RESOLVING ? "resolving the name" : "connecting";
+    return transport->state == RESOLVING ? "timeout while resolving the name"
+                                         : "timeout while connecting";
 }
 
 /* ---- Bytes ---- */

@@ -53,8 +53,8 @@ void transport_free(struct transport *transport);
 const char *transport_open(struct transport *transport, const struct transport_to *to,
                            unsigned turn);
 
-/* What the transport is doing before it is open, for the message of a timeout: "connecting". */
-const char *transport_doing(const struct transport *transport);
+/* Why the transport is not open, if the time for that is over: "timeout while connecting". */
+const char *transport_silence(const struct transport *transport);
 
 /*
  * Read up to room bytes of an open transport.  Returns their number; 0: there are none now; -1: the

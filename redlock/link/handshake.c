@@ -15,6 +15,7 @@
 #include "redlock/wire/forbidden.h"
 #include "redlock/wire/reply.h"
 #include "redlock/wire/script.h"
+#include "redlock/link/reader.h"
 #include "redlock/link/uri.h"
 
 /* ---- Asking ---- */
@@ -283,11 +284,11 @@ static void learn(enum handshake_step step, const struct reply *reply, const cha
 /*
  * How much of the answer to AUTH may be shown.  It ends before the first quote: "unknown command
  * 'AUTH', with args beginning with: 'user' 'password'".  A proxy may repeat the password without
- * quotes.
+ * quotes.  What Redis itself says stays, so that the reason is known with any password.
  */
 static int shown_len(const char *answer, const char *password)
 {
-    const char *secret = strstr(answer, password);
+    const char *secret = strstr(answer + reader_known_len(answer), password);
     size_t len = strcspn(answer, "'\"`");
 
     if (secret != NULL && (size_t)(secret - answer) < len)
@@ -333,6 +334,13 @@ enum handshake_result handshake_on_reply(struct handshake *handshake, const stru
         return HANDSHAKE_DONE;
     (void)snprintf(error, error_size, "%s", trouble);
     return HANDSHAKE_FAILED;
+}
+
+const char *handshake_hint(const struct handshake *handshake)
+{
+    const struct uri *uri = handshake->uri;
+
+    return handshake->steps_done == 0 && !uri->tls && uri->path == NULL ? URI_UNANSWERED : "";
 }
 
 /* ---- Judging ---- */

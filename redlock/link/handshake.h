@@ -69,6 +69,9 @@ enum handshake_result { HANDSHAKE_GOES_ON, HANDSHAKE_DONE, HANDSHAKE_FAILED };
 enum handshake_result handshake_on_reply(struct handshake *handshake, const struct reply *reply,
                                          struct master_info *info, char *error, size_t error_size);
 
+/* What to add to the error of a connection that broke during the greeting.  "": nothing. */
+const char *handshake_hint(const struct handshake *handshake);
+
 /* True if INFO reported anything.  False for a zeroed struct. */
 bool handshake_is_informed(const struct master_info *info);
 

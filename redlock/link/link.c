@@ -85,6 +85,11 @@ static void doom(struct link *link, const char *what, const char *why)
     mark_dirty(link);
 }
 
+static void break_off(struct link *link, const char *error)
+{
+    doom(link, error, link->state == LINK_GREETING ? handshake_hint(&link->handshake) : "");
+}
+
 /* ---- Down ---- */
 
 static void close_link(struct link *link)
@@ -217,7 +222,7 @@ static void write_out(struct link *link)
     while (queue_unsent_len(queue) > 0 && n > 0) {
         n = stream_write(&link->stream, queue_unsent(queue), queue_unsent_len(queue), &error);
         if (n < 0) {
-            doom(link, "", error);
+            break_off(link, error);
             return;
         }
         queue->out_sent += (size_t)n;
@@ -382,7 +387,7 @@ static void read_bytes(struct link *link)
     ssize_t n = stream_read(&link->stream, bytes, sizeof bytes, &error);
 
     if (n < 0)
-        doom(link, "", error);
+        break_off(link, error);
     else if (n > 0 && redisReaderFeed(link->parser, bytes, (size_t)n) != REDIS_OK)
         doom(link, "out of memory", "");
     else
@@ -440,7 +445,7 @@ static void time_out(struct link *link)
         attempt(link);
         break;
     case LINK_CONNECTING:
-        doom(link, "timeout while ", stream_doing(&link->stream));
+        doom(link, "", stream_silence(&link->stream));
         break;
     case LINK_GREETING:
         doom(link, "connected, but does not answer", "");

@@ -191,13 +191,27 @@ bool reader_met_too_long(const struct redisReader *reader)
     return reply->is_too_long;
 }
 
-/* The length of the code, a first word that Redis has.  Another first word may be the password. */
-static size_t code_len(const char *error)
+/* "WRONGPASS invalid username-password pair" must stay readable with the password "password", and
+ * stars in it would show what the password is.  Another first word may be the password. */
+size_t reader_known_len(const char *error)
 {
-    static const char *const codes[] = {"ERR",      "LOADING",  "MASTERDOWN", "NOAUTH",   "NOPERM",
-                                        "NOSCRIPT", "READONLY", "WRONGPASS",  "WRONGTYPE"};
+    static const char *const known[] = {
+        "ERR Client sent AUTH, but no password is set",
+        "ERR invalid password",
+        "NOAUTH Authentication required",
+        "WRONGPASS invalid username-password pair or user is disabled",
+        "WRONGPASS invalid username-password pair",
+    };
+    static const char *const codes[] = {
+        "BUSY",  "CLUSTERDOWN", "ERR",       "LOADING",   "MASTERDOWN", "MISCONF",
+        "MOVED", "NOAUTH",      "NOPERM",    "NOPROTO",   "NOREPLICAS", "NOSCRIPT",
+        "OOM",   "READONLY",    "WRONGPASS", "WRONGTYPE",
+    };
     size_t len = strcspn(error, " ");
 
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strncmp(error, known[i], strlen(known[i])) == 0)
+            return strlen(known[i]);
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
         if (strlen(codes[i]) == len && strncmp(error, codes[i], len) == 0)
             return len;
@@ -207,7 +221,7 @@ static size_t code_len(const char *error)
 void reader_hide(struct reply *reply, const char *password)
 {
     if (reply->type == REPLY_ERROR && password != NULL)
-        (void)text_hide(reply->text + code_len(reply->text), password);
+        (void)text_hide(reply->text + reader_known_len(reply->text), password);
 }
 
 void reader_forget(struct reply *reply)

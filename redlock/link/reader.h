@@ -37,10 +37,14 @@ bool reader_met_too_long(const struct redisReader *reader);
 
 /*
  * Hide the password in an error, because errors are shown.  A master, or somebody who answers in
- * its place, may repeat what it was told.  The code of an error stays, because it decides what is
- * done.  NULL: there is no password.
+ * its place, may repeat what it was told.  What reader_known_len() counts stays, because it decides
+ * what is done.  NULL: there is no password.
  */
 void reader_hide(struct reply *reply, const char *password);
+
+/* The length of the beginning of an error that Redis itself has written, whatever the password is:
+ * its code, or a whole sentence about passwords.  0: there is none. */
+size_t reader_known_len(const char *error);
 
 /* Free the texts of a reply. */
 void reader_forget(struct reply *reply);

@@ -233,11 +233,11 @@ const char *stream_open_tls(struct stream *stream, const struct transport_to *to
     return transport_open(stream->transport, to, turn);
 }
 
-const char *stream_doing(const struct stream *stream)
+const char *stream_silence(const struct stream *stream)
 {
-    if (stream->filter != NULL && stream->filter->tls != NULL)
-        return "agreeing on TLS (does the server speak TLS at this port?)";
-    return transport_doing(stream->transport);
+    bool is_shaking = stream->filter != NULL && stream->filter->tls != NULL;
+
+    return is_shaking ? tls_silence(stream->filter->tls) : transport_silence(stream->transport);
 }
 
 void stream_close(struct stream *stream, bool reset)

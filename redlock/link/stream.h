@@ -31,7 +31,7 @@ int stream_init(struct stream *stream, struct loop *loop, bool has_tls, struct t
 void stream_done(struct stream *stream);
 
 const char *stream_open_tls(struct stream *stream, const struct transport_to *to, unsigned turn);
-const char *stream_doing(const struct stream *stream);
+const char *stream_silence(const struct stream *stream);
 ssize_t stream_read_tls(struct stream *stream, char *buf, size_t room, const char **ret_error);
 ssize_t stream_write_tls(struct stream *stream, const char *bytes, size_t len,
                          const char **ret_error);

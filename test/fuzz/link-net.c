@@ -190,10 +190,10 @@ const char *transport_open(struct transport *transport, const struct transport_t
     return NULL;
 }
 
-const char *transport_doing(const struct transport *transport)
+const char *transport_silence(const struct transport *transport)
 {
     MUST(transport->state == CONNECTING);
-    return "connecting";
+    return "timeout while connecting";
 }
 
 void transport_close(struct transport *transport, bool reset)

@@ -399,6 +399,9 @@ TEST(says_which_step_failed)
         unsigned good; /* The number of steps that pass first. */
     } rows[] = {
         {"redis://:x@h", "WRONGPASS no", "AUTH: WRONGPASS no", REPLY_ERROR, 0},
+        {"redis://:PASS@h", "WRONGPASS no", "AUTH: WRONGPASS no", REPLY_ERROR, 0},
+        {"redis://:pair@h", "WRONGPASS invalid username-password pair",
+         "AUTH: WRONGPASS invalid username-password pair", REPLY_ERROR, 0},
         {"redis://:x@h", "hm", "AUTH: answered with garbage", REPLY_TEXT, 0},
         {"redis://:x@h/99", "ERR range", "SELECT: ERR range", REPLY_ERROR, 1},
         {"h", "NOAUTH first",

@@ -44,10 +44,10 @@ const char *transport_open(struct transport *transport, const struct transport_t
     return NULL;
 }
 
-const char *transport_doing(const struct transport *transport)
+const char *transport_silence(const struct transport *transport)
 {
     (void)transport;
-    return "connecting";
+    return "timeout while connecting";
 }
 
 void transport_close(struct transport *transport, bool reset)
@@ -114,12 +114,9 @@ static void ring(void)
     the_transport.events->on_timer(the_transport.cookie);
 }
 
-/* A listening link without a password is up at once. */
-static struct link *up_link(void)
+static struct link *open_link(const struct uri *uri)
 {
-    static char host[] = "10.0.0.1", name[] = "10.0.0.1:6379";
-    static const struct uri uri = {.host = host, .name = name, .port = URI_PORT};
-    const struct link_config config = {.env = &env, .uri = &uri, .dirty = &dirty, .listens = true};
+    const struct link_config config = {.env = &env, .uri = uri, .dirty = &dirty, .listens = true};
     struct link *link = link_new(&config, &events, NULL);
 
     CHECK(link != NULL);
@@ -127,6 +124,16 @@ static struct link *up_link(void)
     falls = 0;
     ring();
     the_transport.events->on_open(the_transport.cookie, NULL);
+    return link;
+}
+
+/* A listening link without a password is up at once. */
+static struct link *up_link(void)
+{
+    static char host[] = "10.0.0.1", name[] = "10.0.0.1:6379";
+    static const struct uri uri = {.host = host, .name = name, .port = URI_PORT};
+    struct link *link = open_link(&uri);
+
     CHECK(link_is_up(link));
     return link;
 }
@@ -195,6 +202,30 @@ TEST(silence_is_not_the_reason_after_a_write_that_failed)
     check_fallen(link);
 }
 
+/* A Redis whose port has TLS closes a connection without it, and says nothing. */
+TEST(a_break_before_the_first_answer_hints_at_tls)
+{
+    static char host[] = "10.0.0.1", name[] = "x", path[] = "/run/r.sock", password[] = "secret";
+    static const struct {
+        struct uri uri;
+        bool hints;
+    } rows[] = {
+        {{.host = host, .name = name, .port = URI_PORT, .password = password}, true},
+        {{.path = path, .name = name, .password = password}, false},
+        {{.host = host, .name = name, .port = URI_PORT}, false}, /* It is up, and says nothing. */
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct link *link = open_link(&rows[i].uri);
+
+        the_transport.events->on_bytes(the_transport.cookie);
+        CHECK(strncmp(link_error(link), "Server closed the connection", 28) == 0);
+        CHECK((strstr(link_error(link), "rediss://") != NULL) == rows[i].hints);
+        link_free(link);
+    }
+}
+
 CHECK_MAIN(RUN(reads_no_more_after_a_write_that_failed),
            RUN(writes_no_more_after_a_write_that_failed),
-           RUN(silence_is_not_the_reason_after_a_write_that_failed))
+           RUN(silence_is_not_the_reason_after_a_write_that_failed),
+           RUN(a_break_before_the_first_answer_hints_at_tls))

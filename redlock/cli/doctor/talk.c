@@ -38,7 +38,7 @@ static void break_off(struct talk *talk, const char *why)
 static void fall_silent(struct talk *talk)
 {
     if (talk->is_shaking)
-        break_off(talk, "timeout while agreeing on TLS (does the server speak TLS at this port?)");
+        break_off(talk, tls_silence(talk->tls));
     else
         break_off(talk,
                   talk->greeted ? "does not answer any more" : "connected, but does not answer");
@@ -111,13 +111,14 @@ static void connect_by_name(struct talk *talk, char *why, size_t why_size)
 static void break_off_by(struct talk *talk, const char *error)
 {
     const char *when = "";
+    bool is_first = talk->tls == NULL && !talk->heard && talk->uri->path == NULL;
     char why[200];
 
     if (talk->is_shaking)
         when = "TLS handshake: ";
     else if (talk->tls != NULL && !talk->greeted)
         when = "after the TLS handshake (is a client certificate wanted?): ";
-    (void)snprintf(why, sizeof why, "%s%s", when, error);
+    (void)snprintf(why, sizeof why, "%s%s%s", when, error, is_first ? URI_UNANSWERED : "");
     break_off(talk, why);
 }
 
@@ -163,6 +164,7 @@ static size_t wait_for_bytes(struct talk *talk, char *bytes, size_t room)
         return 0;
     if (n <= 0)
         break_off_by(talk, n == 0 ? "Server closed the connection" : strerror(errno));
+    talk->heard = talk->heard || n > 0;
     return n > 0 ? (size_t)n : 0;
 }
 

@@ -34,6 +34,7 @@ struct talk {
     drift_time until;  /* The end of the time limit. */
     size_t unsent_len; /* Bytes in unsent.  talk_reply() sends them. */
     char unsent[TALK_UNSENT_MAX];
+    bool heard;       /* The server has sent a byte. */
     bool is_shaking;  /* TLS is being agreed on. */
     bool greeted;     /* The greeting is done.  For messages. */
     char broken[240]; /* Why the conversation failed.  "": it has not. */

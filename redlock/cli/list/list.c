@@ -94,7 +94,7 @@ static void on_answer(void *cookie, unsigned m, uint32_t query, const struct rep
 }
 
 /* True: the master has said whether it may vote. */
-static bool is_known(const struct list *list, unsigned m)
+static bool has_told(const struct list *list, unsigned m)
 {
     return !inspect_client(list->rl).restart_guard || inspect_master(list->rl, m).look.number != 0;
 }
@@ -114,7 +114,7 @@ static bool is_over(struct list *list)
             ask(list, m);
         else if (!scan->over && !linked && (scan->asked || !(client.connecting & mask_of(m))))
             finish(list, m, inspect_master(list->rl, m).error);
-        over = over && scan->over && (!linked || is_known(list, m) || list->ticks > 0);
+        over = over && scan->over && (!linked || has_told(list, m) || list->ticks > 0);
     }
     return over;
 }

@@ -287,7 +287,7 @@ static void print_json(const struct view *view)
         cli_json_error(why[0] != '\0' ? why : view->page->errors[m]);
         (void)printf("}");
     }
-    (void)printf("],\"majority\":%s}\n", members_decide(&view->lists, view->up) ? "true" : "false");
+    (void)printf("],\"majority\":%s}\n", is_known(view) ? "true" : "false");
 }
 
 /* Masters that may vote, as far as each of them says.  Those that are all new and durable may vote

@@ -18,15 +18,14 @@
 
 /* ---- The client's queue ---- */
 
+/* wait_on_lost() reads no more than this.  run() adds the masters. */
 static struct wait_now now_for(const struct channel *channel)
 {
     struct env *env = channel->all->env;
-    struct wait_now now = {
-        .now = env_now(env), .random = env_random(env), .up = channel->all->masters->peers.up};
+    struct wait_now now = {.now = env_now(env), .random = env_random(env)};
 
     now.waits = channel->first != NULL;
     if (now.waits) {
-        now.barred = masters_barred(channel->all->masters);
         now.pause_min = channel->first->q.config.pause_min;
         now.pause_max = channel->first->q.config.pause_max;
     }
@@ -314,9 +313,11 @@ static void run(struct channel *channel)
         return; /* Without a clock nothing is due. */
     channel_ring_at(channel, DRIFT_NEVER);
     turns_call(channel, now.now);
-    now.up = channel->all->masters->peers.up;
     if (channel->first != NULL && channel->first->q.state != QUORUM_PAUSING)
         return; /* The first lease is in a round. */
+    now.up = channel->all->masters->peers.up;
+    if (now.waits)
+        now.barred = masters_barred(channel->all->masters);
     wait_next(&channel->wait, &now, &actions);
     look(channel, actions.tell, true);
     look(channel, actions.look, false);

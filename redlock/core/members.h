@@ -53,4 +53,22 @@ static inline bool members_meet_all(const struct members *members, quorum_mask m
            2 * mask_count(masters & members->to) >= mask_count(members->to);
 }
 
+/* The greatest number that enough masters reach to decide.  of: the number of each master, and 0 of
+ * those that do not count.  0: there is none. */
+static inline long long members_reach(const struct members *members,
+                                      const long long of[QUORUM_MASTERS_MAX])
+{
+    long long most = 0;
+
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++) {
+        quorum_mask reach = 0;
+
+        for (unsigned other = 0; other < QUORUM_MASTERS_MAX; other++)
+            reach |= of[other] >= of[m] ? mask_of(other) : 0;
+        if (of[m] > most && members_decide(members, reach))
+            most = of[m];
+    }
+    return most;
+}
+
 #endif /* REDLOCK_MEMBERS_H */

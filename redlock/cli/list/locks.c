@@ -195,16 +195,9 @@ bool locks_have(const struct locks *locks, const struct locks_entry *entry)
            bsearch(entry, locks->list, locks->len, sizeof *locks->list, compare_key) != NULL;
 }
 
-/* The masters of these entries with at least this ttl and this count. */
-static quorum_mask masters_of(const struct locks_entry *first, size_t len, quorum_mask up,
-                              long long ttl_ms, long long count)
+static long long longer(long long a, long long b)
 {
-    quorum_mask masters = 0;
-
-    for (size_t i = 0; i < len; i++)
-        if (first[i].ttl_ms >= ttl_ms && first[i].count >= count)
-            masters |= mask_of(first[i].master) & up;
-    return masters;
+    return a > b ? a : b;
 }
 
 /* Judge the entries of one holder. */
@@ -212,18 +205,23 @@ static struct locks_row judge(const struct locks_entry *first, size_t len,
                               const struct members *lists, quorum_mask up)
 {
     struct locks_row row = {.entry = first};
-    quorum_mask all = masters_of(first, len, up, 0, 0);
+    long long ttl_ms[QUORUM_MASTERS_MAX] = {0}, count[QUORUM_MASTERS_MAX] = {0}, longest = 0;
+    quorum_mask masters = 0;
 
-    row.votes = mask_count(all);
-    row.is_held = members_decide(lists, all);
-    for (size_t i = 0; i < len; i++) {
-        if (first[i].ttl_ms > row.ttl_ms &&
-            (!row.is_held || members_decide(lists, masters_of(first, len, up, first[i].ttl_ms, 0))))
-            row.ttl_ms = first[i].ttl_ms;
-        if (first[i].count > row.count &&
-            members_decide(lists, masters_of(first, len, up, 0, first[i].count)))
-            row.count = first[i].count;
+    for (const struct locks_entry *entry = first; entry < first + len; entry++) {
+        unsigned m = entry->master;
+
+        longest = longer(longest, entry->ttl_ms);
+        if (!(up & mask_of(m)))
+            continue;
+        masters |= mask_of(m);
+        ttl_ms[m] = longer(ttl_ms[m], entry->ttl_ms);
+        count[m] = longer(count[m], entry->count);
     }
+    row.votes = mask_count(masters);
+    row.is_held = members_decide(lists, masters);
+    row.ttl_ms = row.is_held ? members_reach(lists, ttl_ms) : longest;
+    row.count = members_reach(lists, count);
     return row;
 }
 

@@ -88,21 +88,11 @@ static long long ttl_of(const struct holders *holders, const struct holder *hold
 static long long ttl_of_majority(const struct holders *const *of, unsigned masters,
                                  const struct members *lists, const struct holder *holder)
 {
-    long long best = 0;
+    long long ttl_ms[QUORUM_MASTERS_MAX] = {0};
 
-    for (unsigned i = 0; i < masters; i++) {
-        long long ttl_ms = ttl_of(of[i], holder);
-        quorum_mask as_long = 0;
-
-        if (ttl_ms <= best)
-            continue;
-        for (unsigned k = 0; k < masters; k++)
-            if (ttl_of(of[k], holder) >= ttl_ms)
-                as_long |= mask_of(k);
-        if (members_decide(lists, as_long))
-            best = ttl_ms;
-    }
-    return best;
+    for (unsigned m = 0; m < masters; m++)
+        ttl_ms[m] = ttl_of(of[m], holder);
+    return members_reach(lists, ttl_ms);
 }
 
 bool holders_agree(const struct holders *const *of, unsigned masters, const struct members *lists,

@@ -3,6 +3,7 @@
  */
 #include "redlock/cli/status/report.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,44 +58,28 @@ static bool counts(const struct report *report)
     return report->up && (report->token != NULL || report->readers > 0);
 }
 
-/* How long a majority stores this token: the longest of the times that a majority reaches. */
+/* The longest time for which a majority stores this token.  -1: for ever. */
 static long long ttl_of_majority(const struct status *status, const struct report *holder)
 {
-    long long best = 0;
+    long long ttl_ms[REDLOCK_MASTERS_MAX] = {0}, longest;
 
-    for (unsigned i = 0; i < status->masters; i++) {
-        const struct report *one = &status->reports[i];
-        quorum_mask longer = 0;
+    for (unsigned m = 0; m < status->masters; m++) {
+        const struct report *report = &status->reports[m];
 
-        if (!counts(one) || !same_token(one, holder))
-            continue;
-        for (unsigned k = 0; k < status->masters; k++) {
-            const struct report *other = &status->reports[k];
-
-            if (counts(other) && same_token(other, holder) &&
-                (other->ttl_ms == -1 || (one->ttl_ms != -1 && other->ttl_ms >= one->ttl_ms)))
-                longer |= mask_of(k);
-        }
-        if (decide(status, longer) && (one->ttl_ms == -1 || (best != -1 && one->ttl_ms > best)))
-            best = one->ttl_ms;
+        if (counts(report) && same_token(report, holder))
+            ttl_ms[m] = report->ttl_ms == -1 ? LLONG_MAX : report->ttl_ms;
     }
-    return best;
+    longest = members_reach(&status->lists, ttl_ms);
+    return longest == LLONG_MAX ? -1 : longest;
 }
 
 static long long count_waiting(const struct status *status)
 {
-    long long best = 0;
+    long long waiting[REDLOCK_MASTERS_MAX] = {0};
 
-    for (unsigned i = 0; i < status->masters; i++) {
-        quorum_mask as_many = 0;
-
-        for (unsigned k = 0; k < status->masters; k++)
-            if (status->reports[k].up && status->reports[k].waiting >= status->reports[i].waiting)
-                as_many |= mask_of(k);
-        if (decide(status, as_many) && status->reports[i].waiting > best)
-            best = status->reports[i].waiting;
-    }
-    return best;
+    for (unsigned m = 0; m < status->masters; m++)
+        waiting[m] = status->reports[m].up ? status->reports[m].waiting : 0;
+    return members_reach(&status->lists, waiting);
 }
 
 /* True: a majority of the masters stores this permit, or, if not taken, does not store it. */

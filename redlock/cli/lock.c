@@ -31,7 +31,7 @@ static void on_space(struct ev_loop *loop, ev_io *watcher, int events)
     (void)loop, (void)watcher, (void)events; /* It only wakes the loop. */
 }
 
-static bool is_blocked(const void *arg)
+static bool is_blocked(void *arg)
 {
     const struct session *session = arg;
 

@@ -148,7 +148,7 @@ static size_t write_query(const struct revoking *r, unsigned m, enum query query
 }
 
 /* True: a master may still be linked, or tell its set, for the first time. */
-static bool masters_are_coming(const void *arg)
+static bool masters_are_coming(void *arg)
 {
     const struct revoking *r = arg;
     const struct inspect_client client = inspect_client(r->session.rl);
@@ -161,7 +161,7 @@ static bool masters_are_coming(const void *arg)
     return client.connecting != 0;
 }
 
-static bool is_awaiting(const void *arg)
+static bool is_awaiting(void *arg)
 {
     const struct revoking *r = arg;
 

@@ -27,6 +27,8 @@ struct inspect_client inspect_client(struct redlock *rl)
         .coming = masters->peers.coming,
         .linked = masters->standing.linked,
         .connecting = masters->standing.connecting,
+        .unlinked = members_first(masters->peers.len).to & (quorum_mask)~masters->standing.linked &
+                    (quorum_mask)~masters->standing.connecting,
         .max_ttl_ms = rl->options.max_ttl_ms,
         .connect_timeout = rl->options.connect_timeout,
         .quarantine = guard_quarantine(&masters->standing.guard),

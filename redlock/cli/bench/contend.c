@@ -259,7 +259,7 @@ static void start_timers(struct run *run)
 
 /* ---- The whole ---- */
 
-static bool is_coming(const void *arg)
+static bool is_coming(void *arg)
 {
     const struct run *run = arg;
 

@@ -208,14 +208,14 @@ static void on_progress(struct ev_loop *loop, ev_timer *timer, int events)
 
 #define AWAIT_CLOCKS_MS 3000 /* For links, and for one more sample of each clock.  Chosen. */
 
-static bool links_are_coming(const void *arg)
+static bool links_are_coming(void *arg)
 {
     const struct bench *bench = arg;
 
     return inspect_client(bench->rl).coming != 0 && !stopped;
 }
 
-static bool leases_are_left(const void *arg)
+static bool leases_are_left(void *arg)
 {
     const struct bench *bench = arg;
 
@@ -474,7 +474,7 @@ int measure_check_links(const struct cli *cli, struct redlock *rl)
 }
 
 /* True: with per_vote, some clock must be watched for longer before its master counts. */
-static bool clocks_are_watched(const void *arg)
+static bool clocks_are_watched(void *arg)
 {
     const struct bench *bench = arg;
     unsigned masters = inspect_client(bench->rl).masters;

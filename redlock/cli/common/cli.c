@@ -434,8 +434,7 @@ static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
     (void)loop, (void)timer, (void)events; /* The timer only wakes the loop. */
 }
 
-void cli_linger(struct ev_loop *loop, bool (*busy)(const void *arg), const void *arg,
-                uint32_t at_most_ms)
+void cli_linger(struct ev_loop *loop, bool (*busy)(void *arg), void *arg, uint32_t at_most_ms)
 {
     ev_timer limit;
 

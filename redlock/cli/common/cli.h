@@ -274,8 +274,8 @@ int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl);
 /* Wipe the list of masters from memory. */
 void cli_forget_masters(struct cli *cli);
 
-/* Run the loop while busy(arg) is true, but not longer than at_most_ms. */
-void cli_linger(struct ev_loop *loop, bool (*busy)(const void *arg), const void *arg,
-                uint32_t at_most_ms);
+/* Run the loop while busy(arg) is true, but not longer than at_most_ms.  It is called before each
+ * turn of the loop, and after the last one. */
+void cli_linger(struct ev_loop *loop, bool (*busy)(void *arg), void *arg, uint32_t at_most_ms);
 
 #endif /* REDLOCK_CLI_H */

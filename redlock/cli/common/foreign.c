@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "redlock/base/note.h"
+#include "redlock/cli/common/query.h"
 #include "redlock/client/inspect.h"
 #include "redlock/wire/keys.h"
 #include "redlock/wire/reply.h"
@@ -18,7 +19,6 @@
 #define WAIT_S 1 /* Before a search.  Chosen: longer than most locks are held by others. */
 
 #define KEY_MAX (REDLOCK_NAME_MAX + 64) /* Enough for a name with a prefix. */
-#define COMMAND_MAX (KEY_MAX + 640)     /* Enough for a key and the longest script. */
 
 /* As FOREIGN_NAME.  The answer for a lock is '=' and what it stores: a token and its note. */
 #define FOREIGN_OR_HOLDER                                 \
@@ -150,14 +150,11 @@ static void on_answer(void *cookie, unsigned m, uint32_t query, const struct rep
 static void ask(struct foreign *foreign, unsigned m, uint32_t query, const char *script,
                 const char *key)
 {
-    char command[COMMAND_MAX], slots[12];
-    int len = snprintf(slots, sizeof slots, "%u", foreign->slots);
+    char slots[12];
 
-    len = snprintf(command, sizeof command,
-                   "*5\r\n$4\r\nEVAL\r\n$%zu\r\n%s\r\n$1\r\n1\r\n$%zu\r\n%s\r\n$%d\r\n%s\r\n",
-                   strlen(script), script, strlen(key), key, len, slots);
+    (void)snprintf(slots, sizeof slots, "%u", foreign->slots);
     foreign->answers_left++;
-    inspect_query(foreign->rl, m, query, command, (size_t)len);
+    query_send(foreign->rl, m, query, (const char *const[]){"EVAL", script, "1", key, slots, NULL});
 }
 
 static void ask_master(struct foreign *foreign, unsigned m)
@@ -207,7 +204,7 @@ void foreign_wait(struct foreign *foreign, struct ev_loop *loop, struct redlock 
     ev_timer_start(loop, &foreign->timer);
 }
 
-static bool is_awaited(const void *arg)
+static bool is_awaited(void *arg)
 {
     const struct foreign *foreign = arg;
 

@@ -92,7 +92,7 @@ int session_signal_exit(const struct session *session)
 /* ---- Waiting ---- */
 
 /* Until its witnesses have answered, a warming master seems to need more time than it does. */
-static bool masters_are_coming(const void *arg)
+static bool masters_are_coming(void *arg)
 {
     const struct session *session = arg;
     const struct inspect_client client = inspect_client(session->rl);
@@ -104,7 +104,7 @@ static bool masters_are_coming(const void *arg)
 }
 
 /* A master that is down is not waited for: a release would not reach it. */
-static bool releases_are_due(const void *arg)
+static bool releases_are_due(void *arg)
 {
     const struct session *session = arg;
 

@@ -12,13 +12,13 @@
 #include <ev.h>
 
 #include "redlock/cli/common/loop.h"
+#include "redlock/cli/common/query.h"
 #include "redlock/cli/list/page.h"
 #include "redlock/client/inspect.h"
 #include "redlock/wire/reply.h"
 
 #define KEYS_PER_STEP "200" /* A step takes a master about 0.1 ms; not measured. */
 #define TICKS_MAX 60        /* Chosen: then a minute has passed, with the usual timeouts. */
-#define COMMAND_MAX 4096
 
 struct scan {
     bool asked; /* A step is under way. */
@@ -49,17 +49,12 @@ static void finish(struct list *list, unsigned m, const char *error)
 
 static void ask(struct list *list, unsigned m)
 {
-    const char *const words[] = {"EVAL",        locks_script,
-                                 "0",           list->scans[m].cursor,
-                                 KEYS_PER_STEP, list->page.all ? "1" : "0"};
-    char command[COMMAND_MAX];
-    size_t len = (size_t)snprintf(command, sizeof command, "*6\r\n");
+    const char *const words[] = {
+        "EVAL", locks_script, "0", list->scans[m].cursor, KEYS_PER_STEP, list->page.all ? "1" : "0",
+        NULL};
 
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        len += (size_t)snprintf(command + len, sizeof command - len, "$%zu\r\n%s\r\n",
-                                strlen(words[i]), words[i]);
     list->scans[m].asked = true;
-    inspect_query(list->rl, m, m, command, len);
+    query_send(list->rl, m, m, words);
 }
 
 static void on_answer(void *cookie, unsigned m, uint32_t query, const struct reply *reply)
@@ -99,32 +94,31 @@ static bool has_told(const struct list *list, unsigned m)
     return !inspect_client(list->rl).restart_guard || inspect_master(list->rl, m).look.number != 0;
 }
 
-/* Scan masters whose links are up, and give up masters whose links failed.  True: all is done. */
-static bool is_over(struct list *list)
+/* Scan masters whose links are up, and give up masters whose links failed.  False: all is done. */
+static bool is_scanning(void *arg)
 {
+    struct list *list = arg;
     const struct inspect_client client = inspect_client(list->rl);
-    bool over = true;
+    bool is_busy = false;
 
     list->page.masters = client.masters; /* Members that the list does not name come later. */
     for (unsigned m = 0; m < client.masters; m++) {
         struct scan *scan = &list->scans[m];
-        bool linked = (client.linked & mask_of(m)) != 0;
+        bool is_linked = (client.linked & mask_of(m)) != 0;
 
-        if (!scan->over && linked && !scan->asked)
-            ask(list, m);
-        else if (!scan->over && !linked && (scan->asked || !(client.connecting & mask_of(m))))
+        if (!scan->over && (client.unlinked & mask_of(m)) != 0)
             finish(list, m, inspect_master(list->rl, m).error);
-        over = over && scan->over && (!linked || has_told(list, m) || list->ticks > 0);
+        else if (!scan->over && is_linked && !scan->asked)
+            ask(list, m);
+        if (!scan->over || (is_linked && !has_told(list, m) && list->ticks == 0))
+            is_busy = true;
     }
-    return over;
+    return is_busy;
 }
 
 /* Give up masters that have not answered since the last tick, and at last all. */
-static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
+static void give_up_the_late(struct list *list)
 {
-    struct list *list = timer->data;
-
-    (void)loop, (void)events;
     list->ticks++;
     for (unsigned m = 0; m < list->page.masters; m++) {
         if (!list->scans[m].over && (!list->scans[m].moved || list->ticks == TICKS_MAX))
@@ -135,28 +129,22 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
 
 static void scan_all(struct list *list)
 {
-    ev_timer tick;
-    double tick_s = (list->cli->connect_timeout_ms + list->cli->reply_timeout_ms) / 1e3;
-
     page_turn(&list->page);
     list->ticks = 0;
     for (unsigned m = 0; m < REDLOCK_MASTERS_MAX; m++)
         list->scans[m] = (struct scan){.cursor = "0"};
     inspect_listen(list->rl, on_answer, list);
-    ev_now_update(list->loop);
-    ev_timer_init(&tick, on_tick, tick_s, tick_s);
-    tick.data = list;
-    ev_set_priority(&tick, EV_MINPRI); /* Answers that have come are handled first. */
-    ev_timer_start(list->loop, &tick);
-    while (!is_over(list))
-        ev_run(list->loop, EVRUN_ONCE);
-    ev_timer_stop(list->loop, &tick);
+    while (is_scanning(list)) {
+        cli_linger(list->loop, is_scanning, list,
+                   list->cli->connect_timeout_ms + list->cli->reply_timeout_ms);
+        give_up_the_late(list);
+    }
     inspect_listen(list->rl, NULL, NULL);
 }
 
 /* ---- The command ---- */
 
-static bool is_always(const void *arg)
+static bool is_always(void *arg)
 {
     (void)arg;
     return true;

@@ -236,7 +236,7 @@ static bool look(struct survey *survey)
             continue;
         if (!master->asked && (client.linked & bit) != 0)
             ask(survey, m);
-        else if (!master->asked && !(client.connecting & bit))
+        else if (!master->asked && (client.unlinked & bit) != 0)
             fail(master, inspect_master(survey->rl, m).error);
         if (master->error[0] == '\0')
             is_over = false;

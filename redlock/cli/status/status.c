@@ -6,7 +6,6 @@
  */
 #include "redlock/cli/common/cli.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +15,7 @@
 #include "redlock/base/text.h"
 #include "redlock/cli/common/foreign.h"
 #include "redlock/cli/common/loop.h"
+#include "redlock/cli/common/query.h"
 #include "redlock/cli/set/marker.h"
 #include "redlock/cli/status/report.h"
 #include "redlock/client/inspect.h"
@@ -23,9 +23,7 @@
 #include "redlock/wire/reply.h"
 #include "redlock/wire/wire.h"
 
-#define WORDS_MAX 6                      /* Of a query. */
-#define KEY_MAX (REDLOCK_NAME_MAX + 64)  /* Enough for a name with two prefixes. */
-#define COMMAND_MAX (2 * KEY_MAX + 1024) /* Enough for two keys and the longest script. */
+#define KEY_MAX (REDLOCK_NAME_MAX + 64) /* Enough for a name with two prefixes. */
 
 /* Read the token.  A text of another program may have any length, so this reads at most one byte
  * more than the longest token.  GETRANGE gives one answer for an empty key and a missing one,
@@ -88,18 +86,8 @@ static void finish(struct status *status, struct report *report, const char *err
 
 static void ask_one(struct status *status, unsigned master, enum query query, const char **words)
 {
-    char command[COMMAND_MAX];
-    size_t count = 0, len;
-
-    while (count < WORDS_MAX && words[count] != NULL)
-        count++;
-    len = (size_t)snprintf(command, sizeof command, "*%zu\r\n", count);
-    for (size_t i = 0; i < count; i++)
-        len += (size_t)snprintf(command + len, sizeof command - len, "$%zu\r\n%s\r\n",
-                                strlen(words[i]), words[i]);
-    assert(len < sizeof command);
     status->reports[master].questions++;
-    inspect_query(status->rl, master, query, command, len);
+    query_send(status->rl, master, query, words);
 }
 
 static bool is_permit(const char *name)
@@ -115,19 +103,19 @@ static void ask_holder(struct status *status, unsigned master)
     (void)snprintf(queue, sizeof queue, WIRE_QUEUE "%s", name);
     (void)snprintf(permits, sizeof permits, WIRE_PERMIT "%s:", name);
     (void)snprintf(slots, sizeof slots, "%u", REDLOCK_PERMITS_MAX);
-    ask_one(status, master, QUERY_GET, (const char *[WORDS_MAX]){"EVAL", GET_TOKEN, "1", name});
-    ask_one(status, master, QUERY_PTTL, (const char *[WORDS_MAX]){"PTTL", name});
-    ask_one(status, master, QUERY_QUEUE, (const char *[WORDS_MAX]){"ZCOUNT", queue, "0", "inf"});
+    ask_one(status, master, QUERY_GET, (const char *[]){"EVAL", GET_TOKEN, "1", name, NULL});
+    ask_one(status, master, QUERY_PTTL, (const char *[]){"PTTL", name, NULL});
+    ask_one(status, master, QUERY_QUEUE, (const char *[]){"ZCOUNT", queue, "0", "inf", NULL});
     ask_one(status, master, QUERY_FOREIGN_QUEUE,
-            (const char *[WORDS_MAX]){"EVAL", FOREIGN_QUEUE, "1", queue});
+            (const char *[]){"EVAL", FOREIGN_QUEUE, "1", queue, NULL});
     ask_one(status, master, QUERY_READERS,
-            (const char *[WORDS_MAX]){"EVAL", COUNT_READERS, "1", name});
+            (const char *[]){"EVAL", COUNT_READERS, "1", name, NULL});
     status->reports[master].knows_permits = is_permit(name); /* It has none. */
     if (!is_permit(name))
         ask_one(status, master, QUERY_PERMITS,
-                (const char *[WORDS_MAX]){"EVAL", FIND_PERMITS, "1", permits, slots});
+                (const char *[]){"EVAL", FIND_PERMITS, "1", permits, slots, NULL});
     ask_one(status, master, QUERY_HOLDERS,
-            (const char *[WORDS_MAX]){"EVAL", holders_script, "2", name, permits, slots});
+            (const char *[]){"EVAL", holders_script, "2", name, permits, slots, NULL});
 }
 
 static void ask(struct status *status, unsigned master)
@@ -139,7 +127,7 @@ static void ask(struct status *status, unsigned master)
 
     report->asked = true;
     report->asked_at = read_clock();
-    ask_one(status, master, QUERY_TIME, (const char *[WORDS_MAX]){"TIME"});
+    ask_one(status, master, QUERY_TIME, (const char *[]){"TIME", NULL});
     if (client.restart_guard) {
         report->questions++;
         inspect_query(status->rl, master, QUERY_LOOK, look, marker_look(look, &seen.info, 0, 0, 0));
@@ -276,52 +264,36 @@ static void settle(struct status *status, unsigned m)
     finish(status, report, "is warming up");
 }
 
-/* Query masters whose links are up, and give up masters whose links failed. */
-static void look_at_links(struct status *status)
+/* Query masters whose links are up, and give up masters whose links failed.  False: all is done. */
+static bool is_asking(void *arg)
 {
-    status->masters = inspect_client(status->rl).masters; /* Members that the list does not name. */
+    struct status *status = arg;
+    const struct inspect_client client = inspect_client(status->rl);
+
+    status->masters = client.masters; /* Members that the list does not name come later. */
     for (unsigned m = 0; m < status->masters; m++) {
         struct report *report = &status->reports[m];
-        const struct inspect_client client = inspect_client(status->rl);
-        bool linked = (client.linked & mask_of(m)) != 0;
 
         if (report->over)
             continue;
-        if (linked && !report->asked)
-            ask(status, m);
-        else if (linked && report->answers == report->questions)
-            settle(status, m);
-        else if (!linked && (report->asked || !(client.connecting & mask_of(m))))
+        if ((client.unlinked & mask_of(m)) != 0)
             finish(status, report, inspect_master(status->rl, m).error);
+        else if ((client.linked & mask_of(m)) != 0 && !report->asked)
+            ask(status, m);
+        else if (report->asked && report->answers == report->questions)
+            settle(status, m);
     }
-}
-
-static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
-{
-    struct status *status = timer->data;
-
-    (void)loop, (void)events;
-    for (unsigned m = 0; m < status->masters; m++)
-        finish(status, &status->reports[m], "does not answer in time"); /* Not to all. */
+    return status->over < status->masters;
 }
 
 static void ask_all(struct status *status, struct ev_loop *loop)
 {
-    ev_timer limit;
-    double limit_s = (status->cli->connect_timeout_ms + status->cli->reply_timeout_ms) / 1e3;
-
     inspect_listen(status->rl, on_answer, status);
-    ev_now_update(loop);
-    ev_timer_init(&limit, on_limit, limit_s, 0);
-    ev_set_priority(&limit, EV_MINPRI); /* Answers that have come are handled first. */
-    limit.data = status;
-    ev_timer_start(loop, &limit);
-    while (status->over < status->masters) {
-        ev_run(loop, EVRUN_ONCE);
-        look_at_links(status);
-    }
-    ev_timer_stop(loop, &limit);
+    cli_linger(loop, is_asking, status,
+               status->cli->connect_timeout_ms + status->cli->reply_timeout_ms);
     inspect_listen(status->rl, NULL, NULL);
+    for (unsigned m = 0; m < status->masters; m++)
+        finish(status, &status->reports[m], "does not answer in time"); /* Not to all. */
 }
 
 /* ---- Clocks ---- */
@@ -329,7 +301,7 @@ static void ask_all(struct status *status, struct ev_loop *loop)
 /* A rate needs samples that are a second apart, and there is one sample each second.  Chosen. */
 #define RATES_MAX_MS 4000
 
-static bool lacks_rates(const void *arg)
+static bool lacks_rates(void *arg)
 {
     const struct status *status = arg;
 

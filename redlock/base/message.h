@@ -45,6 +45,10 @@
       "Nothing, or run it again: whatever was acquired is released.")                              \
     X(WRONG_ARGUMENT, "wrong-argument", "An option or an argument is not allowed, or is missing.", \
       "Correct what the message names.  redlock help COMMAND shows the options.")                  \
+    X(BLANK_IN_NAME, "blank-in-name",                                                              \
+      "The name of a lock begins or ends with a blank, which belongs to the name.",                \
+      "If it came from quotes, from a comma in a list, or from a file, remove it: with and "       \
+      "without it, these are two locks.")                                                          \
     X(WRONG_STATE, "wrong-state", "A program called a function that is not allowed at this time.", \
       "Correct the program: redlock(3) says when each function may be called.")                    \
     X(NO_MEMORY, "no-memory", "This process got no memory.",                                       \
@@ -76,7 +80,14 @@
       "Never use this in production: give the CA by --tls-ca instead.")                            \
     X(WRONG_PASSWORD, "wrong-password",                                                            \
       "The master refuses the password or the user, or wants one.",                                \
-      "Correct the user and the password in the list of masters (redis://USER:PASSWORD@HOST).")    \
+      "Correct the user and the password in the list of masters (redis://USER:PASSWORD@HOST, "     \
+      "with "                                                                                      \
+      "TLS rediss://USER:PASSWORD@HOST).")                                                         \
+    X(PASSWORD_NOT_SENT, "password-not-sent",                                                      \
+      "Running clients do not send the password of their list to this new member, because their "  \
+      "list does not name its host.",                                                              \
+      "Give all clients a list that names it (redis://USER:PASSWORD@HOST, with TLS "               \
+      "rediss://USER:PASSWORD@HOST), and restart them.")                                           \
     X(NO_COMMAND, "no-command", "The master does not know a command that redlock needs.",          \
       "Give a Redis of version 6 or later, without rename-command for what redlock acl lists.")    \
     X(REPLICA, "replica", "The server is a replica.",                                              \

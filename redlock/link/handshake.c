@@ -318,8 +318,8 @@ enum handshake_result handshake_on_reply(struct handshake *handshake, const stru
     if (trouble != NULL && strncmp(trouble, "NOAUTH ", 7) == 0) {
         (void)snprintf(error, error_size,
                        "needs a password in the list of masters, as in "
-                       "redis://:PASSWORD@HOST:PORT: %s",
-                       trouble);
+                       "%s://:PASSWORD@HOST:PORT: %s",
+                       handshake->uri->tls ? "rediss" : "redis", trouble);
         return HANDSHAKE_FAILED;
     }
     if (trouble != NULL) {

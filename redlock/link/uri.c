@@ -89,6 +89,16 @@ static int refuse(const char *why)
     return error_set(REDLOCK_E_INVAL, "%s", why);
 }
 
+/* Refuse what is behind the password.  Without one, a forgotten '@' may have led to it: then the
+ * text has the password where a host or a port should be. */
+static int refuse_place(const struct uri *uri, const char *why)
+{
+    return error_set(REDLOCK_E_INVAL, "%s%s", why,
+                     uri->password == NULL
+                         ? "; a password ends with '@', as in redis://USER:PASSWORD@HOST"
+                         : "");
+}
+
 static int copy_piece(struct piece piece, char **ret_text)
 {
     char *text = malloc(piece.len + 1);
@@ -292,7 +302,10 @@ static int parse_host(struct piece *rest, struct uri *uri)
         port = skip(*rest, 1);
         port.len = span_until(port, "/");
         if (span_until(port, ":") < port.len)
-            return refuse("more than one ':' (an IPv6 address needs brackets, as in [::1]:6379)");
+            return refuse_place(
+                uri, "more than one ':' (an IPv6 address needs brackets, as in [::1]:6379)");
+        if (host.len == 0)
+            return refuse_place(uri, "no host before the ':'");
     }
     return parse_host_name(host, uri);
 }
@@ -315,7 +328,7 @@ static int parse_endpoint(struct piece place, struct uri *uri)
         port.len = span_until(port, "/");
         number = parse_number(port, 1, 65535);
         if (number < 0)
-            return refuse("the port is not a number from 1 to 65535");
+            return refuse_place(uri, "the port is not a number from 1 to 65535");
         uri->port = (unsigned)number;
         rest = skip(rest, port.len + 1);
     }

@@ -17,6 +17,9 @@
 static char untouched_byte;
 #define UNTOUCHED ((void *)&untouched_byte)
 
+/* What a master without a password is told, for its '@' may be missing. */
+#define AT "; a password ends with '@', as in redis://USER:PASSWORD@HOST"
+
 struct bad_masters {
     const char *row, *masters, *message;
 };
@@ -31,9 +34,9 @@ static const struct bad_masters bad_masters[] = {
     {"two databases of one", "a:1/1,a:1/2", "open: master 2 and master 1 are both a:1"},
     {"sixteen", "a:1,a:2,a:3,a:4,a:5,a:6,a:7,a:8,a:9,a:10,a:11,a:12,a:13,a:14,a:15,a:16",
      "open: more than 15 masters"},
-    {"port 0", "a:0", "open: master 1: the port is not a number from 1 to 65535"},
-    {"port 65536", "b,a:65536", "open: master 2: the port is not a number from 1 to 65535"},
-    {"port text", "a:http", "open: master 1: the port is not a number from 1 to 65535"},
+    {"port 0", "a:0", "open: master 1: the port is not a number from 1 to 65535" AT},
+    {"port 65536", "b,a:65536", "open: master 2: the port is not a number from 1 to 65535" AT},
+    {"port text", "a:http", "open: master 1: the port is not a number from 1 to 65535" AT},
     {"scheme", "http://a",
      "open: master 1: unknown scheme: only redis://, rediss:// and unix:// are known"},
     {"tls and plain", "a:1,rediss://a:1", "open: master 2 and master 1 are both rediss://a:1"},
@@ -43,7 +46,10 @@ static const struct bad_masters bad_masters[] = {
     {"a file", "@/etc/redlock.masters",
      "open: '@FILE' is for REDLOCK_MASTERS and the command only"},
     {"bare IPv6", "::1",
-     "open: master 1: more than one ':' (an IPv6 address needs brackets, as in [::1]:6379)"},
+     "open: master 1: more than one ':' (an IPv6 address needs brackets, as in [::1]:6379)" AT},
+    {"no @", "redis://:hunter2:6379",
+     "open: master 1: more than one ':' (an IPv6 address needs brackets, as in [::1]:6379)" AT},
+    {"no @ and no port", "redis://:hunter2", "open: master 1: no host before the ':'" AT},
     {"not IPv6", "[hunter2]:1",
      "open: master 1: what is in brackets is not an IPv6 address (zones are not supported)"},
     {"database", "a/hunter2", "open: master 1: the database is not a number from 0 to 65535"},
@@ -79,7 +85,7 @@ TEST(open_takes_masters_from_the_environment)
     CHECK_INT(setenv("REDLOCK_MASTERS", "a:0", 1), 0);
     CHECK_INT(redlock_open(NULL, &rl), REDLOCK_E_INVAL);
     CHECK_STR(redlock_errmsg(NULL),
-              "open: REDLOCK_MASTERS: master 1: the port is not a number from 1 to 65535");
+              "open: REDLOCK_MASTERS: master 1: the port is not a number from 1 to 65535" AT);
     CHECK(rl == UNTOUCHED);
     CHECK_INT(setenv("REDLOCK_MASTERS", "127.0.0.1:1", 1), 0);
     CHECK_INT(redlock_open(NULL, NULL), REDLOCK_E_INVAL);

@@ -132,6 +132,8 @@ void cli_names(const struct cli *cli, const char *argument, struct cli_names *re
         }
     }
     *to = '\0';
+    for (size_t i = 0; i < names.len; i++)
+        cli_warn_of_blanks(names.list[i]);
     *ret_names = names;
 }
 
@@ -400,7 +402,6 @@ static void on_log(void *arg, enum redlock_level level, const char *message)
 int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
 {
     struct redlock_options opts;
-    char shown[CLI_NAMES_SHOWN_MAX];
     int status;
 
     if (cli->masters == NULL && getenv("REDLOCK_MASTERS") == NULL)
@@ -416,11 +417,8 @@ int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
     set_tls(cli, &opts);
     opts.log = cli->verbose ? on_log : NULL;
     status = redlock_open(&opts, ret_rl);
-    if (status != REDLOCK_OK && cli->masters_from != NULL)
-        cli_say(message_of_status(status), "%s: %s", cli_show_name(cli->masters_from, shown),
-                redlock_errmsg(NULL));
-    else if (status != REDLOCK_OK)
-        cli_say_status(status);
+    if (status != REDLOCK_OK)
+        cli_say_unopened(cli, status);
     cli_forget_masters(cli);
     if (status == REDLOCK_OK && cli->looks_only)
         inspect_look_only(*ret_rl);

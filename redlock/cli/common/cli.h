@@ -105,6 +105,13 @@ struct cli_names {
 void cli_names(const struct cli *cli, const char *argument, struct cli_names *ret_names);
 void cli_names_done(struct cli_names *names);
 
+/* Warn of a name of a lock that begins or ends with a blank.  It is taken as it is, because
+ * programs may use such names. */
+void cli_warn_of_blanks(const char *name);
+
+/* Say why the client could not be opened, with the names that options have in the command. */
+void cli_say_unopened(const struct cli *cli, int status);
+
 /* A copy that the caller frees.  Without memory the process ends. */
 char *cli_copy(const char *text);
 

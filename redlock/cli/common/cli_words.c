@@ -114,6 +114,49 @@ void cli_say_status(int status)
     cli_say(message_of_status(status), "%s", redlock_errmsg(NULL));
 }
 
+/* The name of an option of the library where text begins, as the user gave it.  NULL: none. */
+static const char *own_name(const struct cli *cli, const char *text, size_t *ret_len)
+{
+    const struct {
+        const char *library, *option, *variable, *value;
+    } rows[] = {
+        {"tls_ca", "--tls-ca", "REDLOCK_TLS_CA", cli->tls_ca},
+        {"tls_cert", "--tls-cert", "REDLOCK_TLS_CERT", cli->tls_cert},
+        {"tls_key", "--tls-key", "REDLOCK_TLS_KEY", cli->tls_key},
+    };
+    size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz_");
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bool is_variable = rows[i].value == NULL && getenv(rows[i].variable) != NULL;
+
+        if (strlen(rows[i].library) != len || strncmp(rows[i].library, text, len) != 0)
+            continue;
+        *ret_len = len;
+        return is_variable ? rows[i].variable : rows[i].option;
+    }
+    return NULL;
+}
+
+void cli_say_unopened(const struct cli *cli, int status)
+{
+    const char *from = cli->masters_from;
+    char line[ERROR_MESSAGE_MAX + 64], shown[CLI_NAMES_SHOWN_MAX];
+    const char *at = redlock_errmsg(NULL), *name;
+    size_t len = 0, word_len;
+
+    for (bool begins = true; *at != '\0' && len + 32 < sizeof line; begins = at[-1] == ' ') {
+        name = begins ? own_name(cli, at, &word_len) : NULL;
+        if (name != NULL)
+            len += (size_t)snprintf(line + len, sizeof line - len, "%s", name);
+        else
+            line[len++] = *at;
+        at += name != NULL ? word_len : 1;
+    }
+    line[len] = '\0';
+    cli_say(message_of_status(status), "%s%s%s", from != NULL ? cli_show_name(from, shown) : "",
+            from != NULL ? ": " : "", line);
+}
+
 /* The line has its identifier already. */
 void cli_log(const char *message)
 {
@@ -258,6 +301,18 @@ void cli_unknown_option(const struct cli *cli, const char *argument)
 const char *cli_show_name(const char *name, char *buf)
 {
     return error_quote(name, strlen(name), buf, CLI_NAMES_SHOWN_MAX);
+}
+
+void cli_warn_of_blanks(const char *name)
+{
+    static const char blanks[] = " \t\r\n";
+    const size_t len = strlen(name);
+    char shown[CLI_NAMES_SHOWN_MAX];
+
+    if (len > 0 && (strchr(blanks, name[0]) != NULL || strchr(blanks, name[len - 1]) != NULL))
+        cli_say(MSG_BLANK_IN_NAME,
+                "the name '%s' begins or ends with a blank: without it, it is another lock",
+                cli_show_name(name, shown));
 }
 
 const char *cli_show_argument(const char *argument, char *buf)

@@ -23,7 +23,8 @@
 #include "redlock/link/uri.h"
 
 #define KEY_MAX (REDLOCK_NAME_MAX + 64) /* Enough for a name with a prefix. */
-#define LOOKS_AT_CLOCK 5                /* The quickest answer counts.  Chosen. */
+#define PASSWORD_ADVICE "put a password into its URI, in the list of masters "
+#define LOOKS_AT_CLOCK 5 /* The quickest answer counts.  Chosen. */
 
 /* ---- Greeting ---- */
 
@@ -35,8 +36,8 @@ static void find_refusal(struct exam *exam, enum handshake_step step, const stru
     if (reply->type == REPLY_ERROR && exam_has_code(reply->text, "NOAUTH")) {
         exam_find(exam, "auth",
                   exam->is_listed
-                      ? "put a password into its URI, in the list of masters "
-                        "(redis://:PASSWORD@HOST:PORT)"
+                      ? (exam->uri->tls ? PASSWORD_ADVICE "(rediss://:PASSWORD@HOST:PORT)"
+                                        : PASSWORD_ADVICE "(redis://:PASSWORD@HOST:PORT)")
                       : "put it into the list, with a password: the list has none for this host",
                   "%s", error);
         return;

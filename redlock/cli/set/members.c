@@ -416,11 +416,13 @@ static void warn_of_passwords(struct order *order, const struct config *now)
         const struct uri *uri = m < found->masters ? inspect_master(found->rl, m).uri : NULL;
 
         if (uri != NULL && uri->password != NULL && uri->host != NULL && !is_known_host(now, uri))
-            cli_say(MSG_WRONG_PASSWORD,
+            cli_say(MSG_PASSWORD_NOT_SENT,
                     "%s asks for a password, and running clients send one only to hosts of their "
-                    "list%s: it has no vote for them until they are restarted with the new list",
+                    "list%s: it has no vote for them until they are restarted with a list that "
+                    "names it (%s://USER:PASSWORD@HOST)",
                     order->wish.joiners[i].place,
-                    uri->tls ? ", unless they know its CA by tls_ca" : "");
+                    uri->tls ? ", unless they were given its CA (--tls-ca, REDLOCK_TLS_CA)" : "",
+                    uri->tls ? "rediss" : "redis");
     }
     order->has_warned = true;
 }

@@ -406,6 +406,7 @@ static void print_verdict(const struct status *status)
      * semaphore would seem to be free. */
     if (verdict.permits == 0 || !decide(status, verdict.free))
         print_lock(status, &verdict);
+    report_votes_text(status, verdict.holders);
     report_holders_text(status);
     if (verdict.waiting > 0)
         (void)printf("%s: %lld %s in its queue on a majority of the masters\n",
@@ -512,7 +513,8 @@ struct report_lock report_lock(const struct status *status)
                                .holder = held ? verdict.holder : NULL,
                                .ttl_ms = verdict.ttl_ms,
                                .waiting = verdict.waiting,
-                               .permits = verdict.permits};
+                               .permits = verdict.permits,
+                               .votes = mask_count(verdict.holders)};
     unsigned number;
 
     if (decide(status, verdict.shared)) {
@@ -542,7 +544,7 @@ static void print_json_verdict(const struct status *status)
     cli_json_member("reason", lock.reason);
     cli_json_holder(lock.holder != NULL ? lock.holder->token : NULL,
                     lock.holder != NULL ? lock.holder->token_len : 0);
-    (void)printf(",\"agreeing\":%u", lock.agreeing);
+    (void)printf(",\"agreeing\":%u,\"votes\":%u", lock.agreeing, lock.votes);
     if (lock.holder != NULL)
         (void)printf(",\"ttl_ms\":%lld", lock.ttl_ms);
     else

@@ -81,6 +81,7 @@ struct report_lock {
     const char *state;           /* "held", "revoked", "shared", "permits", "free" or "unknown". */
     const struct report *holder; /* A master that stores the holder.  NULL: there is none. */
     unsigned agreeing;           /* Masters that agree. */
+    unsigned votes;              /* Masters that store the token that most of them store. */
     long long ttl_ms;            /* How long it is held.  -1: for ever.  0: it is not held. */
     long long waiting;           /* Clients in its queue. */
     unsigned permits;            /* How many permits are taken. */
@@ -91,6 +92,9 @@ struct report_lock report_lock(const struct status *status);
 /* Print their part about the set of masters (report_set.c). */
 void report_set_text(const struct status *status);
 void report_set_json(const struct status *status);
+
+/* Print how many votes the token has that most masters store, and how many it needs. */
+void report_votes_text(const struct status *status, quorum_mask votes);
 
 /* Print the readers, and the holders of permits (report_holders.c). */
 void report_holders_text(const struct status *status);

@@ -24,6 +24,32 @@ static struct holders find_holders(const struct status *status)
     return agreed;
 }
 
+static void print_votes(quorum_mask list, quorum_mask votes, const char *of)
+{
+    (void)printf("%u of %u votes%s, and needs %u", mask_count(votes & list), mask_count(list), of,
+                 mask_count(list) / 2 + 1);
+}
+
+/* A lock that is free has no votes, but for what a client that failed has left.  A vote of readers
+ * is a master that stores any. */
+void report_votes_text(const struct status *status, quorum_mask votes)
+{
+    const struct members *lists = &status->lists;
+    bool is_joint = lists->to != lists->from;
+    char name[QUOTED_MAX];
+
+    if ((votes & members_all(lists)) == 0)
+        return;
+    (void)printf("%s: %s ", error_quote(status->name, strlen(status->name), name, sizeof name),
+                 members_decide(lists, votes) ? "the lock has" : "no holder: one token has only");
+    print_votes(lists->from, votes, is_joint ? " of the old members" : "");
+    if (is_joint) {
+        (void)printf("; ");
+        print_votes(lists->to, votes, " of the new members");
+    }
+    (void)printf("\n");
+}
+
 void report_holders_text(const struct status *status)
 {
     struct holders holders = find_holders(status);

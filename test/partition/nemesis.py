@@ -28,6 +28,9 @@ from history import CLOCK_WATCH_MS
 FAR_MS = 4000  # Below DRIFT_OUTLIER of drift/node.h, even with wrong rates.
 QUIET_S = 4  # Between two storms, before the first, and after the last: longer than clients need.
 STORM_MIN_S, STORM_MAX_S = 6, 12
+# After a storm, the votes of a master whose clock was stepped in it do not count for so long: for
+# CLOCK_WATCH_MS from when clients notice it, and they may do so when the storm is over.
+CLOCK_BARS_S = 12
 HEAL_S = 0.5  # The usual time of healing, for planning only.
 MIN_SECONDS = 12  # Without per_vote; see min_seconds().
 
@@ -98,6 +101,7 @@ class Weather:
         self.busy = []
         self.clocks = clocks  # The offset of each master's clock from earlier storms, in ms.
         self.stepped = set()  # The masters whose clock has been stepped.
+        self.barred = set()  # Those of earlier storms, if their votes will not count after this.
         self.crew = None  # The set of masters, if it changes; see changes.py.
         self.next_command = 1
         self.majority = len(masters) // 2 + 1
@@ -348,7 +352,7 @@ def script_flush(weather):
 
 def clock_back(weather):
     """Step back the clocks of at most a minority in one storm: their keys live longer by the step,
-    and their votes do not count for ten seconds.
+    and their votes do not count for ten seconds.  This may outlast the storm, and the next one.
 
     No two clocks differ by more than FAR_MS, or clients would ignore one of them."""
     at = weather.uniform(0, weather.length_s)
@@ -357,7 +361,8 @@ def clock_back(weather):
     near = [master for master in others(weather.masters, weather.stepped)
             if highest - weather.clocks[master] - step_ms <= FAR_MS]
     most = 1 if weather.crew.spares else weather.minority  # Two may be most of three members.
-    masters = weather.some(near, 1, max(0, most - len(weather.stepped)))
+    masters = weather.some(others(near, weather.barred), 1,
+                           max(0, most - len(weather.stepped | weather.barred)))
     weather.stepped.update(masters)
     for master in masters:
         weather.clocks[master] += step_ms
@@ -368,13 +373,18 @@ def clock_back(weather):
 
 
 def clock_rate(weather):
-    """Clocks run too fast or too slow, by less than clients allow for (drift_ppm, 1 %)."""
+    """Clocks run too fast or too slow, by less than clients allow for (drift_ppm, 1 %).
+
+    What they gain or lose by that stays, so it counts for FAR_MS."""
     begin, end = weather.part()
     clocks = weather.claim([f"clock of {master}" for master in weather.masters],
                            weather.majority, len(weather.masters), begin, end)
     masters = [clock.rpartition(" ")[2] for clock in clocks]
     ppm = weather.dice.choice([8000, 8000, -8000])
-    if masters:
+    after = {**weather.clocks, **{master: weather.clocks[master] + ppm * (end - begin) / 1000
+                                  for master in masters}}
+    if masters and max(after.values()) - min(after.values()) <= FAR_MS:
+        weather.clocks.update(after)
         words = "fast" if ppm > 0 else "slow"
         weather.add("clock-rate", masters, [],
                     f"wall clock of {names(masters)} is too {words} by {abs(ppm) / 10000} %",
@@ -549,12 +559,18 @@ def schedule(seed, seconds, kinds, masters, clients, ttl_ms, clocked=False, spar
     storms, next_id, next_command = [], 1, 1
     clocks = {master: 0 for master in [*masters, *spares]}
     crew = changes.Crew(masters, spares)
-    for length_s in storm_lengths(dice, seconds, quiet_s(clocked)):
+    quiet, barred_until = quiet_s(clocked), {}
+    now_s = quiet  # Healing may take longer than planned, and is not counted.
+    for length_s in storm_lengths(dice, seconds, quiet):
         weather = Weather(dice, crew.on_stage(dice) if spares else masters, clients, ttl_ms,
                           length_s, next_id, clocks)
         weather.crew, weather.next_command = crew, next_command
+        now_s += length_s
+        weather.barred = {master for master, until in barred_until.items() if until > now_s}
         for _ in range(dice.randint(4, 5)):
             KINDS[next(dealer)](weather)
         storms.append(Storm(length_s, weather.faults))
         next_id, next_command = weather.next_id, weather.next_command
+        barred_until |= {master: now_s + CLOCK_BARS_S for master in weather.stepped}
+        now_s += quiet
     return storms

@@ -288,6 +288,7 @@ static void renew(struct server *server, struct marker *marker, const struct com
         marker->high = marker->floor + WIRE_FENCE_STEP;
     } else if (marker->epoch == 0 && marker->nonce == 0) {
         marker->nonce = args_hex(command, 7);
+        marker->warms_since = world.now;
         marker->since_ms = store_wall_ms(server);
         marker->fresh = !marker->exists;
         world_fault(FAULT_AMNESIA);
@@ -330,6 +331,8 @@ struct answer marker_query(struct server *server, const struct command *command)
     if (refusal != NULL)
         return *refusal;
     server->marker = after;
+    if (after.epoch != 0 && after.epoch != before.epoch)
+        stored_on_epoch(server, args_number(command, 11));
     if (before.set != after.set) {
         world_outcome(OUTCOME_SET_TOLD);
         world_say("    master %u is told its set, %llx", server->number,

@@ -194,6 +194,23 @@ bool moves_may_forget(const struct server *server)
 
 /* ---- Availability ---- */
 
+unsigned moves_agreeing(void)
+{
+    const struct lists lists = moves_lists(newest);
+    unsigned all = lists.from | lists.to, far = all & world.plan.far;
+
+    if (is_majority(all, far))
+        return far;
+    return is_majority(all, all & ~far) ? all & ~far : 0;
+}
+
+bool moves_clocks_decide(void)
+{
+    const struct lists lists = moves_lists(newest);
+
+    return moves_are_quorum(&lists, moves_agreeing());
+}
+
 void moves_on_probe(void)
 {
     for (unsigned r = 0; r < SIM_RESOURCES_MAX; r++)
@@ -224,6 +241,8 @@ void moves_on_turn(const struct ev_loop *process)
     sim_time bound = UNAVAILABLE_MAX + 8 * run_probe_retry_ms() * DRIFT_MS;
 
     if (world.plan.operators == 0 || world.phase != PHASE_PROBE)
+        return;
+    if (world.plan.far != 0 && (operators_are_busy() || !moves_clocks_decide()))
         return;
     for (unsigned place = 0; place < SIM_LEASES_MAX; place++) {
         const struct lease_rec *rec = process->recs[place];

@@ -56,8 +56,8 @@ void operators_on_probe(void)
     for (unsigned i = 0; i < world.plan.operators; i++) {
         struct ev_loop *process = &world.processes[world.plan.processes + i];
 
-        if (process->rl != NULL || dice_chance(300))
-            continue;
+        if (process->rl != NULL || world.plan.far != 0 || dice_chance(300))
+            continue; /* With other members, other clocks may outvote the rest. */
         operators[i].is_wanted = true;
         process->act_at = world.now;
         process_poke(process, world.now);

@@ -83,6 +83,11 @@ void troubles_on_turn(struct ev_loop *process);
 /* Check that the status says why too few masters voted. */
 void troubles_check(const struct op *op, int status);
 
+/* ---- Clocks that are outvoted (outliers.c) ---- */
+
+/* The client has read this master's clock, and compared all. */
+void outliers_on_time(const struct ev_loop *process, unsigned master);
+
 /* ---- How often a client asks (storms.c) ---- */
 
 void storms_begin(void);

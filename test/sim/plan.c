@@ -122,6 +122,17 @@ static void draw_operators(struct plan *plan)
         plan->operators = 1 + (unsigned)(other_dice(UINT64_C(0x8cb92ba72f3d8dd7)) >> 40 & 1);
 }
 
+/* In some runs of moves, which masters' clocks are far from those of the others.  Votes of members
+ * that are outvoted do not count.  Masters that left the set must not help to outvote them. */
+static quorum_mask draw_far(const struct plan *plan)
+{
+    uint64_t dice = other_dice(UINT64_C(0xe7037ed1a0b428db));
+
+    if (!is_about(THEME_MOVES) || (dice >> 8) % 8 != 5)
+        return 0;
+    return (quorum_mask)(dice >> 16 & ((1u << plan->servers) - 1));
+}
+
 /* A clock guard needs quick answers and even clocks, or it accepts no vote. */
 static void draw_clock_guard(struct plan *plan)
 {
@@ -129,8 +140,12 @@ static void draw_clock_guard(struct plan *plan)
     quorum_mask all = (quorum_mask)((1u << plan->servers) - 1);
     bool steps = (dice >> 8 & 3) != 0 || is_about(THEME_CLOCKS);
 
+    plan->far = draw_far(plan);
+    steps = steps && plan->far == 0;
     if (is_about(THEME_CLOCKS)) /* per_vote, and any clock is stepped. */
         dice = dice / 4 * 4 | 1 << 9;
+    else if (plan->far != 0)
+        dice = dice / 4 * 4 | 1; /* periodic */
     else if (!is_about(THEME_ANY) || plan->operators > 0)
         dice |= 2; /* No clock guard. */
     plan->allowance = (struct drift_bound){plan->drift_ppm, plan->drift_fixed_ms * DRIFT_MS};

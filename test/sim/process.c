@@ -110,6 +110,12 @@ static bool is_known(const struct ev_loop *process, unsigned m, const struct ser
            strcmp(sets_state(&server->marker, state), process->rl->masters.standing.states[m]) == 0;
 }
 
+/* The clock of this server is one of those that others outvote. */
+static bool is_outvoted(unsigned server)
+{
+    return world.plan.far != 0 && !(moves_agreeing() >> server & 1);
+}
+
 /* True if all links are up, all masters may vote, and all servers obey. */
 bool process_is_linked(const struct ev_loop *process)
 {
@@ -135,8 +141,8 @@ bool process_is_linked(const struct ev_loop *process)
             return false;
         if (!server->alive || server->hung || server->mood != MOOD_FINE)
             return false;
-        if (clocks_explain(&process->rl->masters.clocks, m, process_clock(process), text,
-                           sizeof text))
+        if (!is_outvoted(i) && clocks_explain(&process->rl->masters.clocks, m,
+                                              process_clock(process), text, sizeof text))
             return false;
     }
     return true;

@@ -21,6 +21,8 @@ void server_init(struct server *server, unsigned number)
     server->clock.origin = WALL_ORIGIN + dice_below(1000 * DRIFT_S);
     if (plan->clock_guard != REDLOCK_CLOCK_GUARD_OFF) /* Clocks are close together. */
         server->clock.origin = WALL_ORIGIN + server->clock.origin % (100 * DRIFT_MS);
+    if (plan->far >> number & 1)
+        server->clock.origin += PLAN_FAR;
     /* Keys may expire a millisecond early only if the allowance covers it. */
     server->ends_early = plan->drift_fixed_ms > 0 && dice_chance(300);
     server->old_style = dice_chance(300);

@@ -45,6 +45,7 @@ struct marker {
     uint64_t ballot;     /* The greatest ballot promised for the next version.  0: none. */
     uint64_t accepted_in;
     const char *accepted; /* What was accepted in that ballot.  NULL: nothing. */
+    sim_time warms_since; /* When its nonce was made. */
 };
 
 /* Marks of warming masters: see redlock/lua/witness.lua. */

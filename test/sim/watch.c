@@ -121,7 +121,11 @@ static void on_reply(void *cookie, unsigned number, const struct ask *ask,
         sim_transport_served(watch->process, watch->link);
     if (!watch->process->is_operator)
         show_reply(watch, number, ask, reply);
+    const bool is_time = ask != NULL && ask->what == WHAT_TIME && ask->number != 1;
+
     watch->events->on_reply(watch->cookie, number, ask, reply);
+    if (is_time && !watch->process->is_operator && watch->process->rl != NULL)
+        outliers_on_time(watch->process, number);
 }
 
 static void on_room(void *cookie, unsigned number, bool room)

@@ -59,6 +59,7 @@ struct plan {
     drift_span clock_gap;   /* The gap of the clock guard: see drift/node.h. */
     quorum_mask may_copy;   /* Masters that may come back on another's data; see plan.c. */
     enum redlock_clock_guard clock_guard;
+    quorum_mask far;       /* Masters whose clocks are always far from those of the others. */
     bool dips;             /* Clocks are set back for a moment only, and are never put forward. */
     sim_time calm_max;     /* Half of the longest time between two faults. */
     sim_time think_max;    /* Longest time between two calls of a program. */
@@ -74,6 +75,9 @@ struct plan {
 /* Steps never add up to more than this, so that all wall clocks stay near each other
  * (drift/node.h). */
 #define PLAN_STEP_MAX (1000 * DRIFT_MS)
+
+/* How far the clocks of some masters are ahead: in no run do rates make up for it.  Chosen. */
+#define PLAN_FAR (60 * DRIFT_S)
 
 /* Chosen: so many commands and bytes never wait in a run. */
 #define PLAN_ASKS_MAX 32768
@@ -207,11 +211,17 @@ void stored_on_loss(const struct server *server);
 void stored_on_choice(uint64_t version, struct lists lists);
 /* Servers that have stored it for as long as the longest lease lasts. */
 unsigned stored_for_long(uint64_t version, sim_time now);
+/* The server has got an epoch from a client that knows this version. */
+void stored_on_epoch(const struct server *server, uint64_t version);
 /* It ends a joint one.  waited: those servers, when it began to look at the members again. */
 void stored_on_end(uint64_t version, struct lists lists, unsigned waited);
 
 /* Clients try to get locks; the turn of one is over. */
 void moves_on_probe(void);
+/* The members whose clocks are near each other and outvote the others, if there are as many; these
+ * can decide. */
+unsigned moves_agreeing(void);
+bool moves_clocks_decide(void);
 void moves_on_turn(const struct ev_loop *process);
 void moves_on_held(const struct lease_rec *rec);
 

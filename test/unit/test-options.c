@@ -25,6 +25,8 @@ static const struct {
      offsetof(struct redlock_lock_options, note) + sizeof(void *)},
     {"0.2.0", offsetof(struct redlock_options, pollable) + sizeof(void *), /* With padding. */
      offsetof(struct redlock_lock_options, note) + sizeof(void *)},
+    {"0.3.0", offsetof(struct redlock_options, pollable) + sizeof(void *),
+     offsetof(struct redlock_lock_options, note) + sizeof(void *)},
 };
 
 static struct redlock_options default_opts(const char *masters)

@@ -90,6 +90,33 @@
       "rediss://USER:PASSWORD@HOST), and restart them.")                                           \
     X(NO_COMMAND, "no-command", "The master does not know a command that redlock needs.",          \
       "Give a Redis of version 6 or later, without rename-command for what redlock acl lists.")    \
+    X(NO_DATABASE, "no-database", "The master has no database of the number that the URI names.",  \
+      "Correct the number in the list of masters (redis://HOST:PORT/NUMBER), or raise databases "  \
+      "in redis.conf.")                                                                            \
+    X(REDIS_VERSION, "redis-version",                                                              \
+      "The version of this Redis is too old, or has not been tested with redlock.",                \
+      "Install Redis 6 or later.")                                                                 \
+    X(NOT_KNOWN, "not-known",                                                                      \
+      "The master does not report its settings, so redlock cannot judge them.",                    \
+      "Allow INFO and CONFIG GET, as redlock acl prints the rules, or see yourself how the "       \
+      "master is set.")                                                                            \
+    X(SLOW, "slow", "An answer of this master takes longer than the reply timeout.",               \
+      "Use a longer --reply-timeout (reply_timeout_ms), or find out why the master or the "        \
+      "network is slow.")                                                                          \
+    X(KNOWN_PASSWORD, "known-password",                                                            \
+      "The password of this master is the word PASSWORD, which redlock acl prints in place of "    \
+      "one.",                                                                                      \
+      "Choose another password, on the master and in the list.")                                   \
+    X(WAS_REPLICA, "was-replica",                                                                  \
+      "The master was a replica before, and may lack locks that its former master had granted.",   \
+      "Usually nothing: if it was promoted while clients used it, run DEL redlock:master on it, "  \
+      "and redlock init.")                                                                         \
+    X(LATER_VERSION, "later-version", "A later version of redlock uses this master.",              \
+      "Upgrade redlock on this host.")                                                             \
+    X(MAX_TTL, "max-ttl", "A client takes longer leases than --max-ttl allows here.",              \
+      "Give all clients the same --max-ttl.")                                                      \
+    X(TOO_MANY, "too-many", "The list and its set are more masters than redlock can examine.",     \
+      "Give a shorter list: one member is enough to find the others.")                             \
     X(REPLICA, "replica", "The server is a replica.",                                              \
       "Give the address of a master, or make it one: REPLICAOF NO ONE.")                           \
     X(CLUSTER, "cluster", "The server is a node of a Redis Cluster.",                              \

@@ -242,12 +242,15 @@ IN_BRACKETS = re.compile(r" \[([a-z]+(?:-[a-z]+)*(?:, [a-z]+(?:-[a-z]+)*)*)\]$",
 
 
 class Result:
-    """err is without the identifiers of its messages, which are in ids."""
+    """err is without the identifiers of its messages, which are in ids.  So is what doctor prints: findings."""
 
     def __init__(self, args, code, out, err):
-        self.args, self.code, self.out, self.printed = args, code, out, err
+        self.args, self.code, self.printed, self.whole_out = args, code, err, out
         self.err = IN_BRACKETS.sub("", err)
         self.ids = [name for ids in IN_BRACKETS.findall(err) for name in ids.split(", ")]
+        self.findings = IN_BRACKETS.findall(out) if "doctor" in args else []
+        self.out = IN_BRACKETS.sub("", out) if "doctor" in args else out
+        assert set(self.findings) <= IDENTIFIERS, out
         assert set(self.ids) <= IDENTIFIERS, f"{set(self.ids) - IDENTIFIERS} are not in redlock/base/message.h: {err}"
 
     def __repr__(self):

@@ -17,7 +17,7 @@
 #define COLUMNS 80 /* Of a terminal.  Chosen. */
 #define INDENT 4
 #define WHO_MAX (URI_HOST_MAX + 128)
-#define LINE_LEN_MAX (2 * QUOTED_MAX + WHO_MAX)
+#define LINE_LEN_MAX (2 * QUOTED_MAX + WHO_MAX + 64)
 #define NUMBERS_MAX (8 * REDLOCK_MASTERS_MAX)
 
 /* ---- What was not checked ---- */
@@ -120,10 +120,11 @@ static void print_finding(const char *who, const struct exam_finding *finding)
 {
     char line[LINE_LEN_MAX], text[QUOTED_MAX], change[QUOTED_MAX];
 
-    (void)snprintf(line, sizeof line, "%s%s%s%s", who,
+    (void)snprintf(line, sizeof line, "%s%s%s%s [%s]", who,
                    error_quote(finding->text, strlen(finding->text), text, sizeof text),
                    finding->change[0] != 0 ? ": " : " (nothing to change)",
-                   error_quote(finding->change, strlen(finding->change), change, sizeof change));
+                   error_quote(finding->change, strlen(finding->change), change, sizeof change),
+                   message_id(exam_kind(finding)));
     print_line(line);
 }
 
@@ -361,6 +362,7 @@ static void print_json_findings(const struct exam *exam)
         (void)printf("%s{\"name\":\"%s\"", i > 0 ? "," : "", finding->name);
         cli_json_member("text", finding->text);
         cli_json_member("change", finding->change[0] != 0 ? finding->change : NULL);
+        cli_json_member("id", message_id(exam_kind(finding)));
         (void)printf("}");
     }
     (void)printf("]");

@@ -57,7 +57,97 @@ bool exam_lacks_rights(const struct exam *exam)
     return false;
 }
 
+/* Findings whose text tells more than their name are not here. */
+static const struct {
+    const char *name;
+    enum msg kind;
+} kinds[] = {
+    {"acl", MSG_NO_RIGHT},
+    {"acl_client", MSG_NO_RIGHT},
+    {"acl_keys", MSG_NO_RIGHT},
+    {"acl_marker", MSG_NO_RIGHT},
+    {"acl_next", MSG_NO_RIGHT},
+    {"acl_queue", MSG_NO_RIGHT},
+    {"acl_wait", MSG_NO_RIGHT},
+    {"acl_witness", MSG_NO_RIGHT},
+    {"auth", MSG_WRONG_PASSWORD},
+    {"behind", MSG_SET_CHANGED},
+    {"clock", MSG_CLOCK},
+    {"closed", MSG_SET_CLOSED},
+    {"cluster", MSG_CLUSTER},
+    {"config", MSG_NOT_KNOWN},
+    {"counters", MSG_COUNTERS},
+    {"eviction", MSG_EVICTION},
+    {"foreign_key", MSG_FOREIGN_KEY},
+    {"foreign_permit", MSG_FOREIGN_KEY},
+    {"foreign_queue", MSG_FOREIGN_KEY},
+    {"fsync", MSG_PERSISTENCE},
+    {"info", MSG_NOT_KNOWN},
+    {"later_version", MSG_LATER_VERSION},
+    {"loading", MSG_LOADING},
+    {"marker", MSG_BAD_MARKER},
+    {"max_ttl", MSG_MAX_TTL},
+    {"number", MSG_FEW_MASTERS},
+    {"other_address", MSG_WRONG_SET},
+    {"other_database", MSG_WRONG_SET},
+    {"other_list", MSG_WRONG_SET},
+    {"other_set", MSG_WRONG_SET},
+    {"password", MSG_KNOWN_PASSWORD},
+    {"persistence", MSG_PERSISTENCE},
+    {"replica", MSG_REPLICA},
+    {"same_epoch", MSG_SAME_EPOCH},
+    {"same_server", MSG_SAME_SERVER},
+    {"script", MSG_NOT_REDIS},
+    {"select", MSG_NO_DATABASE},
+    {"silent", MSG_NO_ANSWER},
+    {"slow", MSG_SLOW},
+    {"too_many", MSG_TOO_MANY},
+    {"unfinished", MSG_SET_CHANGED},
+    {"version", MSG_REDIS_VERSION},
+    {"versions", MSG_VERSIONS},
+    {"warming", MSG_WARMING},
+    {"was_replica", MSG_WAS_REPLICA},
+};
+
+enum msg exam_kind(const struct exam_finding *finding)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kinds[i].name, finding->name) == 0)
+            return kinds[i].kind;
+    return message_of_reason(finding->text); /* "error", "unreachable" */
+}
+
 /* ---- Errors, and what to do about them ---- */
+
+const char *exam_cure(const char *error, bool is_listed)
+{
+    static const struct {
+        const char *words, *change;
+    } rows[] = {
+        {"does not answer", "see whether it hangs, and what its log says"},
+        {"before it answered", "write rediss:// in its URI, or see its log"},
+        {"certificate has expired",
+         "give it a certificate that is valid (tls-cert-file), and restart it"},
+        {"certificate is not yet valid",
+         "set the clock of this machine right, or give the master another certificate"},
+        {"it is not for ", "write a name of its certificate into the URI, or give "
+                           "--tls-server-name, or make a certificate with this name"},
+        {"certificate is refused", "give the CA that has signed it (--tls-ca, REDLOCK_TLS_CA), or "
+                                   "give the master a certificate of your CA"},
+        {"ertificate",
+         "give a certificate of a CA that the master knows (--tls-cert and --tls-key), or set "
+         "tls-auth-clients no there"},
+        {"does not speak TLS", "write redis:// in its URI, or give the port that has TLS"},
+        {"TLS", "see its log: it needs TLS 1.2 or later (tls-protocols)"},
+        {"resolv", "correct the name in its URI, or the name server of this machine"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strstr(error, rows[i].words) != NULL)
+            return rows[i].change;
+    return is_listed ? "start it, let this machine reach it, or correct its URI"
+                     : "start it, or let this machine reach it";
+}
 
 bool exam_is_guarded(const struct exam *exam)
 {

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "redlock/base/message.h"
 #include "redlock/core/config.h"
 #include "redlock/link/handshake.h"
 #include "redlock/wire/wire.h"
@@ -88,6 +89,12 @@ struct exam {
 /* Add a finding.  change is NULL if nothing has to be changed. */
 void exam_find(struct exam *exam, const char *name, const char *change, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* The identifier of a finding, as messages have one. */
+enum msg exam_kind(const struct exam_finding *finding);
+
+/* What to do about a master that cannot be reached, for this reason. */
+const char *exam_cure(const char *error, bool is_listed);
 
 /* True: there is a finding of this name. */
 bool exam_has(const struct exam *exam, const char *name);

@@ -433,7 +433,7 @@ static void look_at_marker(struct exam *exam, struct talk *talk)
         exam->votes = false;
         exam_find(exam, "later_version", "upgrade Redlock on this host",
                   "a later version of Redlock uses it: the key " WIRE_MARKER
-                  ", its marker, has a field of that is not of this version");
+                  ", its marker, has a field that is not of this version");
     } else if (is_marker && handshake_refuses(&exam->info) == NULL)
         read_marker(exam, fields);
     other_set_look(exam, talk);
@@ -554,9 +554,7 @@ static void ask_all(struct exam *exam, struct talk *talk)
 
 void examine_master(struct exam *exam)
 {
-    static const char look_at_log[] = "see whether it hangs, and what its log says";
     struct talk talk;
-    bool is_silent;
 
     (void)snprintf(exam->fsync, sizeof exam->fsync, "?");
     talk_open(&talk, exam->uri, exam->tls, exam->limit_ms);
@@ -567,14 +565,10 @@ void examine_master(struct exam *exam)
         ask_all(exam, &talk);
         look_at_users(exam, &talk);
     }
-    is_silent = strncmp(talk.broken, "connected", 9) == 0;
     if (talk.broken[0] != 0 && exam->answers)
-        exam_find(exam, "silent", look_at_log, "broke off: %s", talk.broken);
+        exam_find(exam, "silent", exam_cure("does not answer", true), "broke off: %s", talk.broken);
     else if (!exam->answers && exam->findings_len == 0)
-        exam_find(exam, "unreachable",
-                  is_silent         ? look_at_log
-                  : exam->is_listed ? "start it, let this machine reach it, or correct its URI"
-                                    : "start it, or let this machine reach it",
-                  "%s", talk.broken[0] != 0 ? talk.broken : "out of memory");
+        exam_find(exam, "unreachable", exam_cure(talk.broken, exam->is_listed), "%s",
+                  talk.broken[0] != 0 ? talk.broken : "out of memory");
     talk_close(&talk);
 }

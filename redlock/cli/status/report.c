@@ -400,13 +400,13 @@ static void print_verdict(const struct status *status)
     char quoted[QUOTED_MAX];
 
     print_foreign(status);
+    report_votes_text(status, verdict.holders); /* Scripts read the verdict in the last line. */
     if (verdict.permits > 0)
         print_permits(status, verdict.permits);
     /* If permits are taken and the plain lock of this name is free, do not show the plain lock: the
      * semaphore would seem to be free. */
     if (verdict.permits == 0 || !decide(status, verdict.free))
         print_lock(status, &verdict);
-    report_votes_text(status, verdict.holders);
     report_holders_text(status);
     if (verdict.waiting > 0)
         (void)printf("%s: %lld %s in its queue on a majority of the masters\n",

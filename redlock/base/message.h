@@ -3,8 +3,8 @@
  *
  * MESSAGES is the one table of them: a name for C, the identifier, what happened, and what to do.
  * The command ends a line of standard error with the identifiers, as in "[no-majority,
- * no-connection]", and so do lines of the log.  `redlock help IDENTIFIER` prints what happened and
- * what to do. docs/troubleshooting.md has an entry for each; test/tree/test-messages compares both.
+ * no-connection]", and so do lines of the log.  docs/troubleshooting.md has an entry for each,
+ * which `redlock help IDENTIFIER` prints (cli/embed-pages).  test/tree/test-messages compares both.
  *
  * An identifier is never changed or given another meaning: users search for it.
  */

@@ -3,6 +3,7 @@
  */
 #include "redlock/cli/common/cli.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "redlock/cli/common/session.h"
+#include "redlock/cli/pages.h"
 
 static const struct cli_command *const commands[] = {
     &cli_acl,  &cli_bench,   &cli_doctor, &cli_extend, &cli_init,  &cli_list,
@@ -64,31 +66,62 @@ static void need_command(struct cli *cli, const char *name)
         cli_usage_error(cli, "no such command: %s", cli_show_argument(name, shown));
 }
 
-/* True: the word was the identifier of a message, and its help is printed. */
-static bool help_on_message(const char *word)
+/* Take the next identifier of a text, which may have the brackets and commas of a message.  Returns
+ * its entry.  NULL: there is none; then id is "" at the end of the text. */
+static const char *take_entry(const char **at, char *id, size_t size)
 {
-#define MESSAGE_HELP(name, id, happened, remedy) \
-    if (strcmp(word, id) == 0)                   \
-        return printf("%s: %s\nWhat to do: %s\n", id, happened, remedy) >= 0;
-    MESSAGES(MESSAGE_HELP)
-#undef MESSAGE_HELP
-    return false;
+    static const char between[] = " ,[]`'\"";
+    size_t len = 0;
+
+    *at += strspn(*at, between);
+    for (; **at != '\0' && strchr(between, **at) == NULL; (*at)++)
+        if (len + 1 < size)
+            id[len++] = **at == '_' ? '-' : (char)tolower((unsigned char)**at);
+    id[len] = '\0';
+    return pages_find(id);
 }
 
-/* `redlock help [COMMAND | combine | IDENTIFIER]`; argv[optind] is "help". */
+/* `redlock help IDENTIFIER...`.  All of them are checked before the first is printed. */
+static void help_on_messages(struct cli *cli, int argc, char **argv)
+{
+    char shown[CLI_NAMES_SHOWN_MAX], id[64];
+    const char *entry, *at, *before = "";
+
+    for (int i = optind + 1; i < argc; i++) {
+        at = argv[i];
+        do
+            entry = take_entry(&at, id, sizeof id);
+        while (entry != NULL && at[strspn(at, "] ,")] != '\0');
+        if (entry == NULL)
+            cli_usage_error(cli, "no such command or identifier: %s",
+                            cli_show_argument(argv[i], shown));
+    }
+    for (int i = optind + 1; i < argc; i++) {
+        at = argv[i];
+        while ((entry = take_entry(&at, id, sizeof id)) != NULL) {
+            (void)printf("%s%s\n\n%s", before, id, entry);
+            before = "\n";
+        }
+    }
+    exit(cli_flush_output());
+}
+
+/* `redlock help [COMMAND | combine | IDENTIFIER...]`; argv[optind] is "help". */
 static void help(struct cli *cli, int argc, char **argv)
 {
+    const char *word = argc - optind > 1 ? argv[optind + 1] : "help";
+    bool is_own = strcmp(word, "help") == 0 || strcmp(word, "combine") == 0 || word[0] == '-';
+
+    cli->command = find_command(word);
+    if (!is_own && cli->command == NULL)
+        help_on_messages(cli, argc, argv);
     if (argc - optind > 2)
-        cli_usage_error(cli, "too many arguments; needed: help [COMMAND | combine | IDENTIFIER]");
-    if (argc - optind == 2 && strcmp(argv[optind + 1], "combine") == 0) {
+        cli_usage_error(cli,
+                        "too many arguments; needed: help [COMMAND | combine | IDENTIFIER...]");
+    if (strcmp(word, "combine") == 0) {
         cli_print_combinations();
         exit(cli_flush_output());
     }
-    if (argc - optind == 2 && find_command(argv[optind + 1]) == NULL &&
-        help_on_message(argv[optind + 1]))
-        exit(cli_flush_output());
-    if (argc - optind == 2 && strcmp(argv[optind + 1], "help") != 0 && argv[optind + 1][0] != '-')
-        need_command(cli, argv[optind + 1]);
     cli_print_help(cli);
 }
 

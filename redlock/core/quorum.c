@@ -10,8 +10,9 @@
  *  2. The deadline is tested before a vote is counted.  After a pause of the process, the
  *     kernel delivers old answers first (quorum_step).
  *  3. A round is won the moment a majority said yes, and lost the moment a majority can no
- *     longer do so.  No round waits for the remaining answers (judge_round).  Exception: a round
- * that lost, and may move to another permit (rule 9), waits as long again (await_rest).
+ *     longer do so.  No round waits for the remaining answers (judge_round).  Exception: a
+ *     round that lost, and may move to another permit (rule 9), waits as long again
+ *     (await_rest).
  *  4. Every master that may store the token of a dead round, and can be sent a command, gets
  *     a release, once per connection (settle).  Every failure ends by declaring the round
  *     dead; settle does the rest.
@@ -49,17 +50,17 @@
  *     extension or a release that has failed still waits, until its timeout, for answers that
  *     may show that the token is lost (may_be_lost).  A renewal does not wait: no caller needs
  *     its status, and late answers end the hold, too.
- * 13. A token that *stands* waits at the masters between two rounds (core/place.h), and a release
- * may grant it there (on_grant).  The next round asks with the same token, and all votes for it add
- *     up.  The lease counts from before the oldest request that any of them answers (rule 1).  A
- *     token that too few masters granted by the end of a round is dead (stands): it is released
- *     where it may wait, and a master is asked with another token only when it has confirmed that
- *     (rules 4 and 5).
+ * 13. A token that *stands* waits at the masters between two rounds (core/place.h), and a
+ *     release may grant it there (on_grant).  The next round asks with the same token, and all
+ *     votes for it add up.  The lease counts from before the oldest request that any of them
+ *     answers (rule 1).  A token that too few masters granted by the end of a round is dead
+ *     (stands): it is released where it may wait, and a master is asked with another token only
+ *     when it has confirmed that (rules 4 and 5).
  * 14. A master that answers a renewal with the text of an operator extends nothing, but keeps
  *     others out for as long as the token would have (on_reply).  If the texts leave too few
- * masters that may extend, the holder is told at once, and nothing is renewed any more.  The hold
- * keeps its deadline, and no release frees a key before (judge_hold).  An extension that the caller
- *     asked for ends the hold.
+ *     masters that may extend, the holder is told at once, and nothing is renewed any more.
+ *     The hold keeps its deadline, and no release frees a key before (judge_hold).  An
+ *     extension that the caller asked for ends the hold.
  */
 #include "redlock/core/quorum.h"
 

@@ -331,6 +331,18 @@ static int print(const struct revoking *r, unsigned masters, uint32_t left_ms, u
     return cli_flush_output();
 }
 
+/* The text of the first time stays, also if another reason is given now. */
+static int print_again(const struct revoking *r)
+{
+    char shown[CLI_NAMES_SHOWN_MAX];
+    int code = print(r, mask_count(r->revoke.holders), revoke_left_ms(&r->revoke), 0);
+
+    if (code != CLI_OK || r->cli->json)
+        return code;
+    (void)printf("it was %s before; nothing was changed\n", show_text(r->text, shown));
+    return cli_flush_output();
+}
+
 /* The masters that store the text delete it, and announce that they are free. */
 static int delete_now(struct revoking *r, quorum_mask masters)
 {
@@ -402,7 +414,7 @@ static int run(struct revoking *r)
         return code;
     if (status == REVOKE_ALREADY && !r->wanted->now) {
         (void)snprintf(r->text, sizeof r->text, "%s", r->revoke.text);
-        return print(r, mask_count(r->revoke.holders), revoke_left_ms(&r->revoke), 0);
+        return print_again(r);
     }
     if (!is_wanted(r, status == REVOKE_ALREADY))
         return leave_alone(r);

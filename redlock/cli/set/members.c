@@ -195,6 +195,7 @@ static int say_no_set(const struct survey *found)
 static int show(struct order *order)
 {
     const struct survey *found = &order->survey;
+    struct config answering;
     int code = survey(order);
 
     if (code != CLI_OK)
@@ -206,8 +207,10 @@ static int show(struct order *order)
     else
         set_report_text(found);
     code = cli_flush_output();
-    if (!order->cli->json)
-        say_list(order, &found->newest);
+    if (!order->cli->json && order->list != NULL && !survey_list_is(order->list, &found->newest)) {
+        survey_answering(found, &answering);
+        say_list(order, &answering);
+    }
     if (code != CLI_OK)
         return code;
     return survey_has_quorum(found) ? CLI_OK : CLI_UNREACHABLE;

@@ -83,6 +83,11 @@ unsigned survey_find(const struct survey *survey, const struct config_member *me
 /* The member of survey->newest that this master is.  NULL: it is none. */
 const struct config_member *survey_member_of(const struct survey *survey, unsigned master);
 
+/* The newest configuration, of one list without the members that do not answer.  Such a member may
+ * be dead, and is then to be replaced: a client list that names it is refused when it comes back
+ * after that.  A list without it is right before and after.  While the set changes: as it is. */
+void survey_answering(const struct survey *survey, struct config *ret_config);
+
 /* The master that is the same server, and has its link and its vote.  Returns survey->masters if
  * there is none. */
 unsigned survey_twin(const struct survey *survey, unsigned master);

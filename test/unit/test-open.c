@@ -43,7 +43,7 @@ static const struct bad_masters bad_masters[] = {
     {"user alone", "hunter2@a",
      "open: master 1: a user needs a password: user:password@host, or :password@host without a "
      "user (an '@' of something else is written %40)"},
-    {"a file", "@/etc/redlock.masters",
+    {"a file", "@/etc/redlock/masters",
      "open: '@FILE' is for REDLOCK_MASTERS and the command only"},
     {"bare IPv6", "::1",
      "open: master 1: more than one ':' (an IPv6 address needs brackets, as in [::1]:6379)" AT},

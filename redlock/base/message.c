@@ -84,7 +84,7 @@ static const struct {
     {"its set is closed", MSG_SET_CLOSED},
     {"fencing counter", MSG_COUNTERS},
     {"warming up", MSG_WARMING},
-    {"the restart guard has not checked it yet", MSG_WARMING},
+    {"the restart guard has not checked it yet", MSG_NO_ANSWER}, /* It was asked a moment ago. */
     {"lost its data", MSG_WARMING},
     {"is in no set", MSG_NO_SET},
     {"are no set yet", MSG_NO_SET},

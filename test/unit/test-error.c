@@ -89,6 +89,7 @@ TEST(a_reason_has_an_identifier)
         {"Connection refused", "no-connection"},
         {"connected, but does not answer", "no-answer"},
         {"no answer within 50 ms", "no-answer"},
+        {"the restart guard has not checked it yet", "no-answer"},
         {"connected, but does not answer the TLS handshake (if this port is", "no-answer"},
         {"connected, but does not answer: the TLS handshake came to a halt", "no-answer"},
         {"Connection reset by peer before it answered (if this port has TLS", "no-connection"},

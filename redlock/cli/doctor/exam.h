@@ -78,7 +78,8 @@ struct exam {
     bool votes;   /* It may vote, judged without the other masters. */
     struct master_info info;
     struct exam_marker marker;
-    char fsync[16]; /* The value of appendfsync.  "?": not known. */
+    char fsync[16];       /* The value of appendfsync.  "?": not known. */
+    uint32_t greeting_ms; /* How long it took to answer the greeting. */
     bool has_clock;
     int64_t offset_us; /* Its wall clock minus ours: the middle of a range. */
     int64_t error_us;  /* Half of this range, which is half of the round trip. */

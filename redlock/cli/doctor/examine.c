@@ -24,6 +24,7 @@
 
 #define KEY_MAX (REDLOCK_NAME_MAX + 64) /* Enough for a name with a prefix. */
 #define PASSWORD_ADVICE "put a password into its URI, in the list of masters "
+#define ANSWERS_MIN 5    /* The exam waits for more answers than these.  Chosen. */
 #define LOOKS_AT_CLOCK 5 /* The quickest answer counts.  Chosen. */
 
 /* ---- Greeting ---- */
@@ -99,17 +100,27 @@ static void take_greetings(struct exam *exam, struct talk *talk, struct handshak
     exam->answers = handshake->steps_done == handshake->steps_len;
 }
 
+static void find_slow(struct exam *exam, const char *what, int64_t took_us)
+{
+    if (took_us > exam->reply_timeout_ms * INT64_C(1000) && !exam_has(exam, "slow"))
+        exam_find(exam, "slow", "make reply_timeout_ms or --reply-timeout longer than that",
+                  "%s %.1f ms, but the reply timeout is %u ms", what, (double)took_us / 1e3,
+                  exam->reply_timeout_ms);
+}
+
 static void greet(struct exam *exam, struct talk *talk)
 {
     struct handshake handshake;
     char *bytes;
     size_t len = handshake_begin(&handshake, exam->uri, exam_is_guarded(exam), &bytes);
+    uint32_t left_ms = talk_left_ms(talk);
 
     if (len == 0)
         return;
     exam->votes = true;
     talk_send(talk, bytes, len);
     take_greetings(exam, talk, &handshake);
+    exam->greeting_ms = left_ms - talk_left_ms(talk);
     sodium_memzero(bytes, len);
     free(bytes);
 }
@@ -251,10 +262,8 @@ static void look_at_clock(struct exam *exam, struct talk *talk)
         exam->offset_us = there_us - sent_us - (got_us - sent_us) / 2;
         exam->error_us = (got_us - sent_us + 1) / 2;
     }
-    if (exam->has_clock && 2 * exam->error_us > exam->reply_timeout_ms * INT64_C(1000))
-        exam_find(exam, "slow", "make reply_timeout_ms or --reply-timeout longer than that",
-                  "an answer takes %.1f ms, but the reply timeout is %u ms",
-                  2 * (double)exam->error_us / 1e3, exam->reply_timeout_ms);
+    if (exam->has_clock)
+        find_slow(exam, "an answer takes", 2 * exam->error_us);
 }
 
 /* ---- Its marker ---- */
@@ -555,6 +564,7 @@ static void ask_all(struct exam *exam, struct talk *talk)
 void examine_master(struct exam *exam)
 {
     struct talk talk;
+    bool is_slow;
 
     (void)snprintf(exam->fsync, sizeof exam->fsync, "?");
     talk_open(&talk, exam->uri, exam->tls, exam->limit_ms);
@@ -565,8 +575,14 @@ void examine_master(struct exam *exam)
         ask_all(exam, &talk);
         look_at_users(exam, &talk);
     }
+    is_slow = exam->answers && ANSWERS_MIN * exam->greeting_ms > exam->limit_ms;
+    if (talk.broken[0] != 0 && is_slow)
+        find_slow(exam, "its first answers take", exam->greeting_ms * INT64_C(1000));
     if (talk.broken[0] != 0 && exam->answers)
-        exam_find(exam, "silent", exam_cure("does not answer", true), "broke off: %s", talk.broken);
+        exam_find(exam, "silent",
+                  is_slow ? "give it more time (--connect-timeout), or find out why it is slow"
+                          : exam_cure("does not answer", true),
+                  "broke off: %s", talk.broken);
     else if (!exam->answers && exam->findings_len == 0)
         exam_find(exam, "unreachable", exam_cure(talk.broken, exam->is_listed), "%s",
                   talk.broken[0] != 0 ? talk.broken : "out of memory");

@@ -13,7 +13,7 @@
 
 enum {
     FIGURES_MASTERS_MAX = 15,    /* The most masters of a client of the library. */
-    FIGURES_IN_FLIGHT_MAX = 4096 /* floor-raw.c keeps a slot's number in 12 bits. */
+    FIGURES_IN_FLIGHT_MAX = 4096 /* exchange.c keeps a slot's number in 12 bits. */
 };
 
 struct figures_master {

@@ -21,104 +21,25 @@
 #include "test/bench/exchange.h"
 #include "test/bench/figures.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-enum {
-    SLOT_BITS = 12,      /* FIGURES_IN_FLIGHT_MAX slots. */
-    SENT_LEN = 1 << 18,  /* How many commands a master may be behind; see send_all(). */
-    INPUT_LEN = 1 << 16, /* More than a turn's answers: 2 * 4096 of 5 bytes. */
-    SILENCE_MAX_MS = 5000
-};
-
-struct slot {
-    uint64_t began_ns; /* When the step under way began. */
-    uint32_t step;     /* Counts phases: even ones acquire, odd ones release. */
-    uint16_t yes;      /* Expected answers to this step. */
-    uint16_t no;       /* Other answers to this step. */
-    struct exchange_commands commands;
-};
-
-struct link {
-    int fd;
-    uint64_t answered; /* Commands answered so far; the index of the next answer's command. */
-    size_t input_len;  /* Bytes of an incomplete answer. */
-    char input[INPUT_LEN];
-};
 
 static struct figures_options options;
 static struct figures figures;
-static unsigned majority;
-
-static struct link links[FIGURES_MASTERS_MAX];
-static struct slot slots[FIGURES_IN_FLIGHT_MAX];
-
-/* The commands sent so far: for each its slot, and above SLOT_BITS its step. */
-static uint64_t sent_len;
-static uint32_t sent[SENT_LEN];
-
-/* The commands of this turn. */
-static size_t output_len;
-static char output[2 * FIGURES_IN_FLIGHT_MAX * EXCHANGE_COMMAND_MAX];
+static uint64_t began_ns[FIGURES_IN_FLIGHT_MAX]; /* When the step under way of a slot began. */
 
 static unsigned started;  /* Cycles begun. */
 static unsigned finished; /* Cycles finished. */
 
-static void encode_slot(unsigned i, const char *sha)
+static void ask(unsigned slot, uint64_t now_ns)
 {
-    char name[32];
-    char token[EXCHANGE_SHA_LEN + 1];
-
-    (void)snprintf(name, sizeof name, "bench/%u", i);
-    (void)snprintf(token, sizeof token, "%032x%08x", 0xf100u, i);
-    exchange_encode(&slots[i].commands, name, token, sha);
+    began_ns[slot] = now_ns;
+    exchange_ask(slot);
 }
 
-/* Connects, loads the script, encodes the commands; returns the epoll descriptor. */
-static int set_up(void)
-{
-    char sha[EXCHANGE_SHA_LEN + 1] = "";
-    int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-
-    if (epoll_fd < 0)
-        figures_die("epoll");
-    for (unsigned i = 0; i < options.masters_len; i++) {
-        struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u32 = i};
-        int fd = exchange_dial(&options.masters[i]);
-
-        exchange_load(fd, exchange_script, sha);
-        if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0 ||
-            epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
-            figures_die("set up a socket");
-        links[i].fd = fd;
-    }
-    for (unsigned i = 0; i < options.in_flight; i++)
-        encode_slot(i, sha);
-    return epoll_fd;
-}
-
-/* Puts the command of the slot's step into this turn's output. */
-static void ask(struct slot *slot, uint64_t now_ns)
-{
-    enum phase phase = slot->step % PHASES;
-
-    slot->began_ns = now_ns;
-    slot->yes = 0;
-    slot->no = 0;
-    memcpy(output + output_len, slot->commands.text[phase], slot->commands.len[phase]);
-    output_len += slot->commands.len[phase];
-    sent[sent_len++ % SENT_LEN] = slot->step << SLOT_BITS | (uint32_t)(slot - slots);
-}
-
-static void start(struct slot *slot, uint64_t now_ns)
+static void start(unsigned slot, uint64_t now_ns)
 {
     if (started == options.cycles)
         return;
@@ -126,109 +47,37 @@ static void start(struct slot *slot, uint64_t now_ns)
     ask(slot, now_ns);
 }
 
-/* The step is decided.  Go on with the release, or with the next cycle. */
-static void advance(struct slot *slot)
+/* Goes on with the release, or with the next cycle. */
+static void on_decided(unsigned slot)
 {
     uint64_t now_ns = samples_now_ns();
-    enum phase phase = slot->step++ % PHASES;
 
-    if (phase == ACQUIRE) {
-        figures_acquired(&figures, now_ns - slot->began_ns);
+    if (exchange_slots[slot].step % PHASES == RELEASE) {
+        figures_acquired(&figures, now_ns - began_ns[slot]);
         ask(slot, now_ns);
     } else {
-        figures_unlocked(&figures, now_ns - slot->began_ns);
+        figures_unlocked(&figures, now_ns - began_ns[slot]);
         finished++;
         start(slot, now_ns);
     }
 }
 
-static void count_answer(uint32_t command, bool yes)
+/* Connects, loads the script, encodes the commands; returns the epoll descriptor. */
+static int set_up(void)
 {
-    struct slot *slot = &slots[command % FIGURES_IN_FLIGHT_MAX];
+    int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 
-    figures.errors += !yes;
-    if (command != (slot->step << SLOT_BITS | command % FIGURES_IN_FLIGHT_MAX))
-        return; /* It is late: the step is decided already. */
-    if (yes)
-        slot->yes++;
-    else
-        slot->no++;
-    if (slot->yes == majority || slot->no + majority > options.masters_len)
-        advance(slot);
-}
+    if (epoll_fd < 0)
+        figures_die("epoll");
+    exchange_open(epoll_fd, &options, &figures, exchange_script, on_decided);
+    for (unsigned i = 0; i < options.in_flight; i++) {
+        char name[32], token[EXCHANGE_SHA_LEN + 1];
 
-static void take_answers(struct link *link)
-{
-    size_t taken = 0;
-
-    while (taken < link->input_len && link->answered < sent_len) {
-        uint32_t command = sent[link->answered % SENT_LEN];
-        bool yes;
-        size_t len = exchange_parse(link->input + taken, link->input_len - taken,
-                                    (command >> SLOT_BITS) % PHASES, &yes);
-
-        if (len == 0)
-            break;
-        taken += len;
-        link->answered++;
-        count_answer(command, yes);
+        (void)snprintf(name, sizeof name, "bench/%u", i);
+        (void)snprintf(token, sizeof token, "%032x%08x", 0xf100u, i);
+        exchange_encode(i, name, token);
     }
-    link->input_len -= taken;
-    if (link->input_len > 0)
-        memmove(link->input, link->input + taken, link->input_len);
-}
-
-/* Reads until the socket is empty, because epoll is edge-triggered. */
-static void receive(struct link *link)
-{
-    for (;;) {
-        size_t room = INPUT_LEN - link->input_len;
-        ssize_t len = recv(link->fd, link->input + link->input_len, room, 0);
-
-        if (len < 0 && (errno == EAGAIN || errno == EINTR))
-            return;
-        if (len <= 0)
-            figures_die("master %td closed the connection", link - links + 1);
-        link->input_len += (size_t)len;
-        take_answers(link);
-        if ((size_t)len < room)
-            return;
-    }
-}
-
-/*
- * Sends this turn's commands to one master.  If the socket buffer is full, the master is thousands
- * of commands behind.  The program then waits instead of keeping a queue, because such a run does
- * not measure a floor anyway.
- */
-static void send_output(struct link *link)
-{
-    size_t done = 0;
-
-    while (done < output_len) {
-        ssize_t len = send(link->fd, output + done, output_len - done, MSG_NOSIGNAL);
-        struct pollfd writable = {.fd = link->fd, .events = POLLOUT};
-
-        if (len >= 0)
-            done += (size_t)len;
-        else if (errno != EAGAIN || poll(&writable, 1, SILENCE_MAX_MS) != 1)
-            figures_die("send to master %td", link - links + 1);
-    }
-}
-
-static void send_all(void)
-{
-    if (output_len == 0)
-        return;
-    for (unsigned i = 0; i < options.masters_len; i++) {
-        /* Keep room for a turn, which adds at most two steps of each slot. */
-        if (sent_len - links[i].answered > SENT_LEN - 2 * FIGURES_IN_FLIGHT_MAX) {
-            errno = 0;
-            figures_die("master %u is too far behind", i + 1);
-        }
-        send_output(&links[i]);
-    }
-    output_len = 0;
+    return epoll_fd;
 }
 
 static void turn(int epoll_fd)
@@ -236,22 +85,10 @@ static void turn(int epoll_fd)
     struct epoll_event events[FIGURES_MASTERS_MAX];
     int len;
 
-    send_all();
-    len = epoll_wait(epoll_fd, events, FIGURES_MASTERS_MAX, SILENCE_MAX_MS);
-    if (len == 0) {
-        errno = 0;
-        figures_die("no answer for %d ms", SILENCE_MAX_MS);
-    }
+    exchange_send();
+    len = exchange_wait(epoll_fd, events, FIGURES_MASTERS_MAX);
     for (int i = 0; i < len; i++)
-        receive(&links[events[i].data.u32]);
-}
-
-static bool all_answered(void)
-{
-    for (unsigned i = 0; i < options.masters_len; i++)
-        if (links[i].answered < sent_len)
-            return false;
-    return true;
+        exchange_receive(events[i].data.u32);
 }
 
 int main(int argc, char **argv)
@@ -260,20 +97,19 @@ int main(int argc, char **argv)
     int epoll_fd;
 
     figures_options_parse(&options, argc, argv, NULL);
-    majority = options.masters_len / 2 + 1;
     figures_init(&figures, options.cycles);
     epoll_fd = set_up();
 
     figures_begin(&figures);
     now_ns = samples_now_ns();
     for (unsigned i = 0; i < options.in_flight; i++)
-        start(&slots[i], now_ns);
+        start(i, now_ns);
     while (finished < options.cycles)
         turn(epoll_fd);
     figures_end(&figures);
 
     /* Read the late answers of the last cycles, because wrong ones count as errors. */
-    while (!all_answered())
+    while (!exchange_all_answered())
         turn(epoll_fd);
     figures_print(&figures);
     figures_done(&figures);

@@ -18,19 +18,15 @@
 #include "test/bench/figures.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -38,42 +34,19 @@
 
 enum {
     THREADS_MAX = 256,
-    SENT_LEN = 1 << 18,  /* How many commands a master may be behind; see send_output(). */
-    INPUT_LEN = 1 << 14, /* More than a turn's answers: 2 * 256 of 5 bytes. */
-    SILENCE_MAX_MS = 5000,
     WAKE = FIGURES_MASTERS_MAX /* The number of the eventfd among the sockets. */
 };
 
-/* A thread and its command. */
+/* A thread.  Its command is in exchange_slots. */
 struct slot {
     struct slot *next;      /* In the stack, or in the list of slots to wake. */
     _Atomic uint32_t asked; /* 1: the thread sleeps, or is about to. */
-    uint32_t step;          /* Counts phases: even ones acquire, odd ones release. */
-    uint16_t yes;           /* Expected answers to this step. */
-    uint16_t no;            /* Other answers to this step. */
-    struct exchange_commands commands;
     pthread_t thread;
     uint32_t cycles; /* How many the thread does. */
 };
 
-struct link {
-    int fd;
-    uint64_t answered; /* Commands answered so far; the index of the next answer's command. */
-    size_t input_len;  /* Bytes of an incomplete answer. */
-    char input[INPUT_LEN];
-};
-
-/* A command that was sent. */
-struct sent {
-    uint32_t step;
-    uint32_t slot;
-};
-
 static struct figures_options options;
 static struct figures figures;
-static unsigned majority;
-
-static struct link links[FIGURES_MASTERS_MAX];
 static struct slot slots[THREADS_MAX];
 static int epoll_fd, wake_fd;
 
@@ -81,13 +54,6 @@ static _Atomic(struct slot *) pushed; /* Slots with a command to send. */
 static atomic_bool asleep;            /* The I/O thread sleeps, or is about to. */
 static atomic_uint active;            /* Threads with cycles left. */
 static struct slot *decided;          /* Slots to wake. */
-
-static uint64_t sent_len;
-static struct sent sent[SENT_LEN];
-
-/* The commands of this turn. */
-static size_t output_len;
-static char output[2 * THREADS_MAX * EXCHANGE_COMMAND_MAX];
 
 /* Each thread has room of its own for its samples. */
 static uint32_t *acquire_ns[THREADS_MAX], *unlock_ns[THREADS_MAX];
@@ -145,100 +111,20 @@ static void *run_thread(void *arg)
 
 /* ---- The I/O thread ---- */
 
-static void count_answer(const struct sent *command, bool yes)
+static void on_decided(unsigned slot)
 {
-    struct slot *slot = &slots[command->slot];
-
-    figures.errors += !yes;
-    if (command->step != slot->step)
-        return; /* It is late: the step is decided already. */
-    if (yes)
-        slot->yes++;
-    else
-        slot->no++;
-    if (slot->yes != majority && slot->no + majority <= options.masters_len)
-        return;
-    slot->step++;
-    slot->next = decided;
-    decided = slot;
+    slots[slot].next = decided;
+    decided = &slots[slot];
 }
 
-static void take_answers(struct link *link)
-{
-    size_t taken = 0;
-
-    while (taken < link->input_len && link->answered < sent_len) {
-        const struct sent *command = &sent[link->answered % SENT_LEN];
-        bool yes;
-        size_t len = exchange_parse(link->input + taken, link->input_len - taken,
-                                    command->step % PHASES, &yes);
-
-        if (len == 0)
-            break;
-        taken += len;
-        link->answered++;
-        count_answer(command, yes);
-    }
-    link->input_len -= taken;
-    if (link->input_len > 0)
-        memmove(link->input, link->input + taken, link->input_len);
-}
-
-/* Reads until the socket is empty, because epoll is edge-triggered. */
-static void receive(struct link *link)
-{
-    for (;;) {
-        size_t room = INPUT_LEN - link->input_len;
-        ssize_t len = recv(link->fd, link->input + link->input_len, room, 0);
-
-        if (len < 0 && (errno == EAGAIN || errno == EINTR))
-            return;
-        if (len <= 0)
-            figures_die("master %td closed the connection", link - links + 1);
-        link->input_len += (size_t)len;
-        take_answers(link);
-        if ((size_t)len < room)
-            return;
-    }
-}
-
-/* As in floor-raw.c: a full socket buffer is a run that does not measure a floor. */
-static void send_output(struct link *link)
-{
-    size_t done = 0;
-
-    while (done < output_len) {
-        ssize_t len = send(link->fd, output + done, output_len - done, MSG_NOSIGNAL);
-        struct pollfd writable = {.fd = link->fd, .events = POLLOUT};
-
-        if (sent_len - link->answered > SENT_LEN - 2 * THREADS_MAX)
-            figures_die("master %td is too far behind", link - links + 1);
-        if (len >= 0)
-            done += (size_t)len;
-        else if (errno != EAGAIN || poll(&writable, 1, SILENCE_MAX_MS) != 1)
-            figures_die("send to master %td", link - links + 1);
-    }
-}
-
-/* Takes what the threads have handed over, and sends it.  Returns false if there was nothing. */
-static bool send_pushed(void)
+/* Takes what the threads have handed over, and sends it. */
+static void send_pushed(void)
 {
     struct slot *slot = atomic_load(&pushed) != NULL ? atomic_exchange(&pushed, NULL) : NULL;
 
-    for (; slot != NULL; slot = slot->next) {
-        enum phase phase = slot->step % PHASES;
-
-        slot->yes = slot->no = 0;
-        memcpy(output + output_len, slot->commands.text[phase], slot->commands.len[phase]);
-        output_len += slot->commands.len[phase];
-        sent[sent_len++ % SENT_LEN] = (struct sent){slot->step, (uint32_t)(slot - slots)};
-    }
-    if (output_len == 0)
-        return false;
-    for (unsigned i = 0; i < options.masters_len; i++)
-        send_output(&links[i]);
-    output_len = 0;
-    return true;
+    for (; slot != NULL; slot = slot->next)
+        exchange_ask((unsigned)(slot - slots));
+    exchange_send();
 }
 
 static void wake_decided(void)
@@ -260,33 +146,21 @@ static void turn(void)
     struct epoll_event events[FIGURES_MASTERS_MAX + 1];
     int len;
 
-    (void)send_pushed();
+    send_pushed();
     atomic_store(&asleep, true);
     if (atomic_load(&pushed) != NULL) {
         atomic_store(&asleep, false);
         return;
     }
-    len = epoll_wait(epoll_fd, events, FIGURES_MASTERS_MAX + 1, SILENCE_MAX_MS);
+    len = exchange_wait(epoll_fd, events, FIGURES_MASTERS_MAX + 1);
     atomic_store(&asleep, false);
-    if (len == 0) {
-        errno = 0;
-        figures_die("no answer for %d ms", SILENCE_MAX_MS);
-    }
     for (int i = 0; i < len; i++)
         if (events[i].data.u32 != WAKE)
-            receive(&links[events[i].data.u32]);
+            exchange_receive(events[i].data.u32);
     wake_decided();
 }
 
 /* ---- The whole ---- */
-
-static void watch(int fd, uint32_t number)
-{
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u32 = number};
-
-    if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
-        figures_die("watch a descriptor");
-}
 
 static uint32_t *make_samples(void)
 {
@@ -299,22 +173,13 @@ static uint32_t *make_samples(void)
 
 static void set_up(void)
 {
-    char sha[EXCHANGE_SHA_LEN + 1] = "";
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u32 = WAKE};
 
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (epoll_fd < 0 || wake_fd < 0)
+    if (epoll_fd < 0 || wake_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, wake_fd, &event) != 0)
         figures_die("epoll");
-    watch(wake_fd, WAKE);
-    for (unsigned i = 0; i < options.masters_len; i++) {
-        int fd = exchange_dial(&options.masters[i]);
-
-        exchange_load(fd, script_all[SCRIPT_RELEASE].text, sha);
-        if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0)
-            figures_die("set up a socket");
-        watch(fd, i);
-        links[i].fd = fd;
-    }
+    exchange_open(epoll_fd, &options, &figures, script_all[SCRIPT_RELEASE].text, on_decided);
     for (unsigned i = 0; i < options.in_flight; i++) {
         char name[32], token[64];
 
@@ -323,18 +188,10 @@ static void set_up(void)
         /* Shares as even as those of `redlock bench`. */
         slots[i].cycles =
             options.cycles / options.in_flight + (i < options.cycles % options.in_flight ? 1 : 0);
-        exchange_encode(&slots[i].commands, name, token, sha);
+        exchange_encode(i, name, token);
         acquire_ns[i] = make_samples();
         unlock_ns[i] = make_samples();
     }
-}
-
-static bool all_answered(void)
-{
-    for (unsigned i = 0; i < options.masters_len; i++)
-        if (links[i].answered < sent_len)
-            return false;
-    return true;
 }
 
 static void gather(void)
@@ -354,7 +211,6 @@ int main(int argc, char **argv)
     figures_options_parse(&options, argc, argv, NULL);
     if (options.in_flight > THREADS_MAX)
         options.in_flight = THREADS_MAX;
-    majority = options.masters_len / 2 + 1;
     figures_init(&figures, options.cycles);
     set_up();
     atomic_store(&active, options.in_flight);
@@ -368,7 +224,7 @@ int main(int argc, char **argv)
     figures_end(&figures);
 
     /* Read the late answers of the last cycles, because wrong ones count as errors. */
-    while (!all_answered())
+    while (!exchange_all_answered())
         turn();
     for (unsigned i = 0; i < options.in_flight; i++)
         (void)pthread_join(slots[i].thread, NULL);

@@ -977,7 +977,7 @@ static void on_reply(struct step *s)
                  * stands has one number in all rounds.  So an answer that comes between two rounds
                  * is not counted: it may answer an older request than sent says. */
     q->owing &= (quorum_mask)~from;
-    if (yes && s->ev->command == QUORUM_CMD_GIVE)
+    if (yes && s->ev->command != QUORUM_CMD_RELEASE)
         q->fresh &= (quorum_mask)~from; /* Perhaps too late for the ask, but it has the token. */
     switch (s->ev->command) {
     case QUORUM_CMD_SET: /* A master that answers with an error has not set the key. */
@@ -1009,7 +1009,6 @@ static void on_reply(struct step *s)
         from = 0;
     if (q->asked & from) {
         q->yes |= yes ? from : 0;
-        q->fresh &= (quorum_mask)~q->yes;
         if (yes && s->ev->counter != 0)
             note_counter(s, s->ev->master, s->ev->counter);
         q->none |= s->ev->vote == QUORUM_VOTE_NONE || is_void ? from : 0;

@@ -22,6 +22,14 @@ static void renew(void)
     CHECK_INT(story.q.state, QUORUM_EXTENDING);
 }
 
+/* The set changes while masters 1 to 3 hold the lock, and then it is extended. */
+static void begin_extending_in_a_change(void)
+{
+    begin_held(3);
+    change(OLD, NEW);
+    renew();
+}
+
 /* ---- Who decides ---- */
 
 TEST(any_two_sets_that_decide_share_a_master)
@@ -202,9 +210,7 @@ TEST(a_hold_that_the_old_list_has_lost_is_lost_at_its_release)
  * while the old list still keeps it. */
 TEST(a_new_member_that_has_the_token_no_longer_is_released)
 {
-    begin_held(3);
-    change(OLD, NEW);
-    renew();
+    begin_extending_in_a_change();
     answer(OLD | NEW, YES);
     story_step(&story, QUORUM_EV_RELEASE);
     check_sent(0, 0, OLD | NEW);
@@ -219,9 +225,7 @@ TEST(a_new_member_that_has_the_token_no_longer_is_released)
 
 TEST(an_extension_gives_the_token_to_who_joined)
 {
-    begin_held(3);
-    change(OLD, NEW);
-    renew();
+    begin_extending_in_a_change();
     check_given(0x18, OLD);
     CHECK_UINT(story.q.round_of[3], story.q.round);
     answer(OLD, YES);
@@ -247,9 +251,7 @@ TEST(an_extension_gives_the_token_to_who_joined)
 /* A token that is extended there would be in the way if the master joined again. */
 TEST(a_master_that_was_removed_is_released_and_not_extended)
 {
-    begin_held(3);
-    change(OLD, NEW);
-    renew();
+    begin_extending_in_a_change();
     answer(OLD | NEW, YES);
     story_change(&story, (struct members){NEW, NEW}, 0);
     renew();
@@ -261,9 +263,7 @@ TEST(a_master_that_was_removed_is_released_and_not_extended)
 
 TEST(without_one_list_the_old_deadline_stands)
 {
-    begin_held(3);
-    change(OLD, NEW);
-    renew();
+    begin_extending_in_a_change();
     answer(0x18, NONE);
     answer(OLD, YES);
     CHECK_INT(story.q.state, QUORUM_HELD);
@@ -308,9 +308,7 @@ TEST(a_hold_that_the_new_list_refuses_keeps_its_deadline)
 /* Another client's round may have left its token there. */
 TEST(who_refuses_the_token_is_asked_again)
 {
-    begin_held(3);
-    change(OLD, NEW);
-    renew();
+    begin_extending_in_a_change();
     answer(0x18, NO);
     answer(OLD, YES);
     CHECK_INT(story.q.state, QUORUM_HELD);
@@ -324,9 +322,7 @@ TEST(who_refuses_the_token_is_asked_again)
 /* It may store the token.  SET NX would then be refused. */
 TEST(who_did_not_answer_is_asked_to_extend)
 {
-    begin_held(3);
-    change(OLD, NEW);
-    renew();
+    begin_extending_in_a_change();
     answer(OLD, YES);
     link_down(3);
     link_down(4);
@@ -360,9 +356,7 @@ TEST(who_comes_up_later_is_given_it_then)
 
 TEST(a_hold_that_the_old_list_lost_is_not_given_away)
 {
-    begin_held(3);
-    change(OLD, NEW);
-    renew();
+    begin_extending_in_a_change();
     answer(0x01, NO);
     CHECK_INT(story.q.state, QUORUM_EXTENDING);
     answer(0x02, NO);

@@ -38,16 +38,7 @@ struct transport {
     size_t out_len, out_taken;
 };
 
-static struct transport the_transport;
-
-struct transport *transport_new(struct loop *loop, const struct transport_events *events,
-                                void *cookie)
-{
-    (void)loop;
-    the_transport.events = events;
-    the_transport.cookie = cookie;
-    return &the_transport;
-}
+#include "test/lib/made_up_transport.h"
 
 void transport_free(struct transport *transport)
 {
@@ -59,12 +50,6 @@ const char *transport_open(struct transport *transport, const struct transport_t
 {
     (void)transport, (void)to, (void)turn;
     return NULL;
-}
-
-const char *transport_silence(const struct transport *transport)
-{
-    (void)transport;
-    return "timeout while connecting";
 }
 
 void transport_close(struct transport *transport, bool reset)

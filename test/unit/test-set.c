@@ -139,7 +139,7 @@ TEST(a_member_that_was_removed_is_not_told)
 }
 
 /* The list reaches b elsewhere: what is there may be another master. */
-TEST(a_member_that_is_reached_elsewhere_is_not_told)
+static void reach_b_elsewhere(void)
 {
     static char member[] = "b:1", name[] = "x:1";
 
@@ -149,6 +149,11 @@ TEST(a_member_that_is_reached_elsewhere_is_not_told)
     set_init(&set, &peers, uris, LEN);
     CHECK(look(0, 3, "a:1", NEW, true));
     CHECK(!look(1, 1, "b:1", NULL, true));
+}
+
+TEST(a_member_that_is_reached_elsewhere_is_not_told)
+{
+    reach_b_elsewhere();
     CHECK_UINT(set_uninformed(&set), 0);
     CHECK(look(1, 3, "b:1", NULL, true));
 }
@@ -157,14 +162,7 @@ TEST(a_member_that_is_reached_elsewhere_is_not_told)
  */
 TEST(a_refusal_stands_until_the_link_falls_again)
 {
-    static char member[] = "b:1", name[] = "x:1";
-
-    begin();
-    uris[1].name = name;
-    uris[1].member = member;
-    set_init(&set, &peers, uris, LEN);
-    CHECK(look(0, 3, "a:1", NEW, true));
-    CHECK(!look(1, 1, "b:1", NULL, true));
+    reach_b_elsewhere();
     CHECK(set_is_wrong(&set, 1));
     set_on_fall(&set, 1);
     CHECK(set_is_wrong(&set, 1));

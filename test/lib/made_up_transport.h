@@ -1,0 +1,27 @@
+/*
+ * made_up_transport.h - what made-up transports of one link have in common.
+ *
+ * A test program includes it once, behind its struct transport, which has the fields events and
+ * cookie.  It writes the other functions of redlock/io/transport.h itself.
+ */
+#ifndef TEST_MADE_UP_TRANSPORT_H
+#define TEST_MADE_UP_TRANSPORT_H
+
+static struct transport the_transport;
+
+struct transport *transport_new(struct loop *loop, const struct transport_events *events,
+                                void *cookie)
+{
+    (void)loop;
+    the_transport.events = events;
+    the_transport.cookie = cookie;
+    return &the_transport;
+}
+
+const char *transport_silence(const struct transport *transport)
+{
+    (void)transport;
+    return "timeout while connecting";
+}
+
+#endif /* TEST_MADE_UP_TRANSPORT_H */

@@ -360,7 +360,8 @@ static void plan_try(struct wait *w, const struct wait_now *now, quorum_mask usa
     }
     w->teller = 0; /* The lock that the announcer spoke of is over, as far as is known. */
     if (decide(w, w->seen & usable)) {
-        w->try_at = now->now; /* The lock has been free for a while, and no other client took it. */
+        w->try_at = now->now; /* The lock has been free for a while, and no other client took it.
+                               * A query that follows a lost round has waited for patience(). */
     } else if (w->expected > now->now || w->try_at == DRIFT_NEVER) {
         draw(w, now); /* Rule 6.  Otherwise the planned time stands. */
     }

@@ -465,8 +465,8 @@ struct redlock_lease_info {
 };
 /* It asks no master.  Any thread, as long as the lease is not freed.
  * Returns OK, E_INVAL, E_STATE. */
-REDLOCK_API int redlock_lease_info(const struct redlock_lease *lease,
-                                   struct redlock_lease_info *ret_info);
+REDLOCK_API REDLOCK_MUST_CHECK int redlock_lease_info(const struct redlock_lease *lease,
+                                                      struct redlock_lease_info *ret_info);
 
 /*
  * How many times fell into which range.  This struct never grows.

@@ -8,10 +8,10 @@
 
 static inline struct redlock_lease_info info_of(const struct redlock_lease *lease)
 {
-    struct redlock_lease_info info = {.size = sizeof info, .resource = "", .token = ""};
+    const struct redlock_lease_info none = {.resource = "", .token = ""};
+    struct redlock_lease_info info = {.size = sizeof info};
 
-    (void)redlock_lease_info(lease, &info); /* If it fails, info stays as it is. */
-    return info;
+    return redlock_lease_info(lease, &info) == REDLOCK_OK ? info : none;
 }
 
 static inline const char *info_resource(const struct redlock_lease *lease)

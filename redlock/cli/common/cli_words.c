@@ -400,10 +400,11 @@ const char *cli_take_note(const struct cli *cli, const char *note)
 
 struct redlock_lease_info cli_lease_info(const struct redlock_lease *lease)
 {
-    struct redlock_lease_info info = {.size = sizeof info, .resource = "", .token = ""};
+    const struct redlock_lease_info none = {.resource = "", .token = ""};
+    struct redlock_lease_info info = {.size = sizeof info};
 
-    (void)redlock_lease_info(lease, &info); /* Cannot fail: the client is open. */
-    return info;
+    /* It cannot fail: the client is open. */
+    return redlock_lease_info(lease, &info) == REDLOCK_OK ? info : none;
 }
 
 void cli_print_lease_json(const struct cli_names *names, const struct redlock_lease *lease,

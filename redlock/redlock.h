@@ -157,10 +157,13 @@ struct redlock_options {
      * their certificates.  False: anybody on the way can answer for the masters and
      * read the passwords, so use it for tests only. */
     bool tls_verify;
-    /* A file or a folder of CA certificates.  NULL (default): those of the system. */
+    /* A file or a folder of CA certificates.  NULL (default): the value of the
+     * environment variable REDLOCK_TLS_CA.  "", or an unset variable: those of the
+     * system. */
     const char *tls_ca;
     /* Files with the certificate of this client and its key, which must not be
-     * encrypted, in PEM.  NULL (default): none. */
+     * encrypted, in PEM.  NULL (default): the values of REDLOCK_TLS_CERT and
+     * REDLOCK_TLS_KEY.  "", or unset variables: none. */
     const char *tls_cert;
     const char *tls_key;
     /* The name that the certificate of each master must have.  NULL (default): the

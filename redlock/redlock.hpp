@@ -115,7 +115,7 @@ class error : public std::runtime_error
     std::error_code code_;
 };
 
-/* As struct redlock_options.  A text that is missing stands for NULL. */
+/* As struct redlock_options.  A text that is missing stands for NULL, so for a variable. */
 struct options {
     std::optional<std::string> masters;
     milliseconds connect_timeout{1000};

@@ -400,6 +400,7 @@ static void init(struct redlock *rl)
     rl->env.log_arg = rl->options.log_arg;
     rl->env.tls = rl->options.tls;
     rl->options.tls = NULL;
+    rl->env.tls_later = &rl->options.tls_later;
     rl->leases.env = &rl->env;
     rl->leases.masters = &rl->masters;
     rl->leases.events = &lease_events;

@@ -15,7 +15,6 @@
 #include "redlock/base/note.h"
 #include "redlock/core/place.h"
 #include "redlock/core/wait.h"
-#include "redlock/io/tls.h"
 #include "redlock/masters/masters.h"
 #include "redlock/wire/wire.h"
 
@@ -228,23 +227,67 @@ static int check_note(const char *note)
                      REDLOCK_NOTE_MAX);
 }
 
-/* Load what TLS needs, if a master of the list or an option asks for it. */
-static int load_tls(struct options *options, const struct redlock_options *opts)
+/* "" stands for none. */
+static const char *text_or_null(const char *text)
 {
-    const struct tls_settings settings = {
-        .ca = opts->tls_ca,
-        .cert = opts->tls_cert,
-        .key = opts->tls_key,
-        .server_name = opts->tls_server_name,
-        .verify = opts->tls_verify,
-    };
-    bool is_asked = settings.ca != NULL || settings.cert != NULL || settings.key != NULL ||
-                    settings.server_name != NULL || !settings.verify;
+    return text != NULL && text[0] != '\0' ? text : NULL;
+}
+
+/* True: a master of the list or an option asks for TLS.  Variables do not. */
+static bool asks_for_tls(const struct options *options, const struct redlock_options *opts)
+{
+    bool is_asked = text_or_null(opts->tls_ca) != NULL || text_or_null(opts->tls_cert) != NULL ||
+                    text_or_null(opts->tls_key) != NULL ||
+                    text_or_null(opts->tls_server_name) != NULL || !opts->tls_verify;
 
     for (unsigned i = 0; i < options->masters_len; i++)
         is_asked = is_asked || options->masters[i].tls;
+    return is_asked;
+}
+
+/* The file of this option, or of the variable if the option is NULL.  A program with more rights
+ * than its user (secure_getenv(3)) must not trust the CAs of that user. */
+static const char *find_file(const char *option, const char *variable, const char **ret_from)
+{
+    const char *file = text_or_null(option != NULL ? option : secure_getenv(variable));
+
+    *ret_from = option == NULL && file != NULL ? variable : NULL;
+    return file;
+}
+
+/* Copy the settings for a member that will be reached by TLS. */
+static int keep_tls(struct options *options, const struct tls_settings *settings)
+{
+    const char *const files[OPTIONS_TLS_FILES] = {settings->ca, settings->cert, settings->key};
+
+    for (unsigned i = 0; i < OPTIONS_TLS_FILES; i++) {
+        if (files[i] == NULL)
+            continue;
+        options->tls_files[i] = strdup(files[i]);
+        if (options->tls_files[i] == NULL)
+            return error_set(REDLOCK_E_NOMEM, "out of memory");
+    }
+    options->tls_later = *settings;
+    options->tls_later.ca = options->tls_files[0];
+    options->tls_later.cert = options->tls_files[1];
+    options->tls_later.key = options->tls_files[2];
+    return REDLOCK_OK;
+}
+
+/* Load what TLS needs, or keep the settings if only a member that is not yet known may need it. */
+static int load_tls(struct options *options, const struct redlock_options *opts)
+{
+    const bool is_asked = asks_for_tls(options, opts);
+    struct tls_settings settings = {
+        .server_name = text_or_null(opts->tls_server_name),
+        .verify = opts->tls_verify,
+    };
+
+    settings.ca = find_file(opts->tls_ca, "REDLOCK_TLS_CA", &settings.ca_from);
+    settings.cert = find_file(opts->tls_cert, "REDLOCK_TLS_CERT", &settings.cert_from);
+    settings.key = find_file(opts->tls_key, "REDLOCK_TLS_KEY", &settings.key_from);
     options->trusts_all = is_asked && !settings.verify;
-    return is_asked ? tls_context_new(&settings, &options->tls) : REDLOCK_OK;
+    return is_asked ? tls_context_new(&settings, &options->tls) : keep_tls(options, &settings);
 }
 
 int options_copy(const struct redlock_options *opts, struct options *ret_options)
@@ -293,6 +336,8 @@ void options_done(struct options *options)
     for (unsigned i = 0; i < options->masters_len; i++)
         uri_done(&options->masters[i]);
     tls_context_free(options->tls);
+    for (unsigned i = 0; i < OPTIONS_TLS_FILES; i++)
+        free(options->tls_files[i]);
     *options = (struct options){.masters_len = 0};
 }
 

@@ -14,8 +14,11 @@
 
 #include "drift/drift.h"
 #include "redlock/core/quorum.h"
+#include "redlock/io/tls.h"
 #include "redlock/redlock.h"
 #include "redlock/link/uri.h"
+
+#define OPTIONS_TLS_FILES 3 /* The CAs, the certificate of the client, and its key. */
 
 /* Options of a client, checked and copied. */
 struct options {
@@ -32,13 +35,18 @@ struct options {
     void *log_arg;
     char note[REDLOCK_NOTE_MAX + 1];
     struct tls_context *tls; /* NULL: neither the list nor an option asks for TLS. */
-    bool trusts_all;         /* TLS verifies no certificate. */
+    /* Then this is for a member that is reached by TLS, and has these copies. */
+    struct tls_settings tls_later;
+    char *tls_files[OPTIONS_TLS_FILES];
+    bool trusts_all; /* TLS verifies no certificate. */
 };
 
 /*
  * Check and copy opts.  NULL: all defaults.  Fields beyond opts->size take their defaults.
  *
  * The masters come from opts->masters, or from REDLOCK_MASTERS, which may be "@FILE" (list_file.h).
+ * REDLOCK_TLS_CA, REDLOCK_TLS_CERT and REDLOCK_TLS_KEY stand for options that are NULL.  They alone
+ * load nothing: without a list or an option that asks for TLS, they wait for the first such member.
  *
  * Returns OK, E_NOMEM, or E_INVAL.  E_INVAL means: no master, a bad, a duplicate or a 16th master;
  * a file that cannot be read; a number out of its range; or an impossible size.  On failure

@@ -16,6 +16,7 @@
 #include "redlock/redlock.h"
 
 struct tls_context;
+struct tls_settings;
 
 struct env {
     struct loop *loop;
@@ -24,9 +25,10 @@ struct env {
     struct redlock_stats stats;
     void (*log)(void *log_arg, enum redlock_level level, const char *message);
     void *log_arg;
-    struct tls_context *tls; /* NULL: no master is reached by TLS. */
-    uint32_t asks_max;       /* The most unanswered commands of one link. */
-    bool closing;            /* The client closes. */
+    struct tls_context *tls;              /* NULL: no master is reached by TLS. */
+    const struct tls_settings *tls_later; /* For the first member with TLS.  NULL: the defaults. */
+    uint32_t asks_max;                    /* The most unanswered commands of one link. */
+    bool closing;                         /* The client closes. */
     bool deaf;     /* The client closes on the caller's loop, so it reads no more answers. */
     bool in_event; /* See env_begin_event(). */
 };

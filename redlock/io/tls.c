@@ -63,8 +63,14 @@ static int refuse_file(const char *option, const char *path, const char *reason)
                      error_quote(path, strlen(path), shown, sizeof shown), reason);
 }
 
-static int load_ca(SSL_CTX *ssl, const char *ca)
+static const char *name_or(const char *name, const char *option)
 {
+    return name != NULL ? name : option;
+}
+
+static int load_ca(SSL_CTX *ssl, const struct tls_settings *settings)
+{
+    const char *ca = settings->ca, *name = name_or(settings->ca_from, "tls_ca");
     struct stat info;
     bool is_folder;
 
@@ -73,27 +79,30 @@ static int load_ca(SSL_CTX *ssl, const char *ca)
                    ? REDLOCK_OK
                    : error_set(REDLOCK_E_INVAL, "tls_ca: the CAs of the system cannot be read");
     if (stat(ca, &info) != 0)
-        return refuse_file("tls_ca", ca, strerror(errno));
+        return refuse_file(name, ca, strerror(errno));
     is_folder = S_ISDIR(info.st_mode);
     if (SSL_CTX_load_verify_locations(ssl, is_folder ? NULL : ca, is_folder ? ca : NULL) != 1)
-        return refuse_file("tls_ca", ca, reason_of(ERR_peek_error()));
+        return refuse_file(name, ca, reason_of(ERR_peek_error()));
     return REDLOCK_OK;
 }
 
-static int load_own(SSL_CTX *ssl, const char *cert, const char *key)
+static int load_own(SSL_CTX *ssl, const struct tls_settings *settings)
 {
+    const char *cert = settings->cert, *cert_name = name_or(settings->cert_from, "tls_cert");
+    const char *key = settings->key, *key_name = name_or(settings->key_from, "tls_key");
+    char reason[64];
+
     if (cert == NULL && key == NULL)
         return REDLOCK_OK;
     if (cert == NULL || key == NULL)
-        return error_set(REDLOCK_E_INVAL, "%s is set, and %s is not", cert ? "tls_cert" : "tls_key",
-                         cert ? "tls_key" : "tls_cert");
+        return error_set(REDLOCK_E_INVAL, "%s is set, and %s is not", cert ? cert_name : key_name,
+                         cert ? key_name : cert_name);
     if (SSL_CTX_use_certificate_chain_file(ssl, cert) != 1)
-        return refuse_file("tls_cert", cert, reason_of(ERR_peek_error()));
+        return refuse_file(cert_name, cert, reason_of(ERR_peek_error()));
     if (SSL_CTX_use_PrivateKey_file(ssl, key, SSL_FILETYPE_PEM) != 1)
-        return refuse_file("tls_key", key, reason_of(ERR_peek_error()));
-    if (SSL_CTX_check_private_key(ssl) != 1)
-        return refuse_file("tls_key", key, "is not the key of tls_cert");
-    return REDLOCK_OK;
+        return refuse_file(key_name, key, reason_of(ERR_peek_error()));
+    (void)snprintf(reason, sizeof reason, "is not the key of %s", cert_name);
+    return SSL_CTX_check_private_key(ssl) == 1 ? REDLOCK_OK : refuse_file(key_name, key, reason);
 }
 
 /* OpenSSL would ask at the terminal for the passphrase of a key. */
@@ -118,8 +127,8 @@ static int set_up(SSL_CTX *ssl, const struct tls_settings *settings)
                                     SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_default_passwd_cb(ssl, no_passphrase);
     SSL_CTX_set_verify(ssl, settings->verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
-    status = load_ca(ssl, settings->ca);
-    return status == REDLOCK_OK ? load_own(ssl, settings->cert, settings->key) : status;
+    status = load_ca(ssl, settings);
+    return status == REDLOCK_OK ? load_own(ssl, settings) : status;
 }
 
 static int no_memory(void)

@@ -132,12 +132,27 @@ bool links_closes(const struct links *links, unsigned m)
     return (links->to_close & mask_of(m)) != 0;
 }
 
-/* A member may be the first master that is reached by TLS.  Then the CAs of the system decide. */
+/* A member may be the first master that is reached by TLS. */
 static int need_tls(struct env *env)
 {
-    const struct tls_settings defaults = {.verify = true};
+    static const struct tls_settings defaults = {.verify = true};
+    const struct tls_settings *settings = env->tls_later != NULL ? env->tls_later : &defaults;
 
-    return env->tls != NULL ? REDLOCK_OK : tls_context_new(&defaults, &env->tls);
+    return env->tls != NULL ? REDLOCK_OK : tls_context_new(settings, &env->tls);
+}
+
+/* The settings of TLS come first, because they decide who is sent a password. */
+static int make_uri(const struct links *links, const char *place, struct uri *ret_uri)
+{
+    struct uri uri;
+    int status = uri_parse(place, strlen(place), &uri);
+
+    if (status != REDLOCK_OK)
+        return status;
+    if (uri.tls)
+        status = need_tls(links->peers->env);
+    uri_done(&uri);
+    return status == REDLOCK_OK ? links_uri(links, place, ret_uri) : status;
 }
 
 /* If memory runs out, the next turn of the loop tries again. */
@@ -146,9 +161,7 @@ static void open_link(struct links *links, unsigned m, const char *place)
     int status = REDLOCK_OK;
 
     if (links->made[m].name == NULL)
-        status = links_uri(links, place, &links->made[m]);
-    if (status == REDLOCK_OK && links->made[m].tls)
-        status = need_tls(links->peers->env);
+        status = make_uri(links, place, &links->made[m]);
     if (status == REDLOCK_E_NOMEM)
         return;
     if (status != REDLOCK_OK)

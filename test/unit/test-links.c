@@ -105,7 +105,8 @@ int tls_context_new(const struct tls_settings *settings, struct tls_context **re
 {
     static char context;
 
-    CHECK(settings->verify && settings->ca == NULL);
+    CHECK(settings->verify);
+    CHECK(env.tls_later == NULL ? settings->ca == NULL : settings == env.tls_later);
     say("tls", 0);
     if (tls_fails)
         return REDLOCK_E_INVAL;
@@ -151,6 +152,7 @@ static void begin(void)
 
     memset(&peers, 0, sizeof peers);
     env.tls = NULL;
+    env.tls_later = NULL;
     is_strict = tls_fails = false;
     peers.env = &env;
     memset(&links, 0, sizeof links);
@@ -274,6 +276,22 @@ TEST(the_first_member_with_tls_makes_a_context)
     end();
 }
 
+/* The CA of the environment proves the member already when its first link is made. */
+TEST(a_context_is_made_before_a_password_is_given)
+{
+    static const struct tls_settings later = {.ca = "ca", .verify = true};
+
+    begin();
+    env.tls_later = &later;
+    is_strict = true;
+    sit(3, "rediss://d:1");
+    links_change(&links, 0, 8);
+    links_tidy(&links, &seats, on_close);
+    check_said("tls 0, new 3, start 3");
+    CHECK_STR(peers.uris[3]->password, "secret");
+    end();
+}
+
 TEST(without_tls_such_a_member_gets_no_link)
 {
     begin();
@@ -302,4 +320,5 @@ CHECK_MAIN(RUN(a_number_is_free_before_another_master_gets_it),
            RUN(a_master_that_leaves_at_once_gets_no_link),
            RUN(a_password_goes_to_hosts_of_the_list), RUN(a_password_never_goes_from_tls_to_plain),
            RUN(the_first_member_with_tls_makes_a_context),
+           RUN(a_context_is_made_before_a_password_is_given),
            RUN(without_tls_such_a_member_gets_no_link), RUN(a_place_that_is_none_gets_no_link))

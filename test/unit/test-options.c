@@ -387,6 +387,40 @@ TEST(tls_is_loaded_if_it_is_asked_for)
     check_refused(&opts, REDLOCK_E_INVAL, "tls_cert is set, and tls_key is not");
 }
 
+static void set_tls_files(const char *ca, const char *cert, const char *key)
+{
+    setenv("REDLOCK_TLS_CA", ca, 1);
+    setenv("REDLOCK_TLS_CERT", cert, 1);
+    setenv("REDLOCK_TLS_KEY", key, 1);
+}
+
+/* Alone they load nothing: they are kept for a member that is reached by TLS. */
+TEST(tls_files_may_come_from_the_environment)
+{
+    struct redlock_options opts = default_opts("h");
+    struct options options;
+
+    set_tls_files("/nowhere", "/no/cert", "");
+    options = copied(&opts);
+    CHECK(options.tls == NULL && options.tls_later.verify && options.tls_later.key == NULL);
+    CHECK_STR(options.tls_later.ca, "/nowhere");
+    CHECK_STR(options.tls_later.cert, "/no/cert");
+    options_done(&options);
+    opts.masters = "rediss://h";
+    if (HAS_TLS) {
+        check_refused(&opts, REDLOCK_E_INVAL, "REDLOCK_TLS_CA: /nowhere: No such file");
+        opts.tls_ca = "";
+        check_refused(&opts, REDLOCK_E_INVAL, "REDLOCK_TLS_CERT is set, and tls_key is not");
+        opts.tls_cert = "";
+        options = copied(&opts);
+        options_done(&options);
+        opts.tls_ca = "/option";
+        check_refused(&opts, REDLOCK_E_INVAL, "tls_ca: /option: No such file");
+    }
+    set_tls_files("", "", "");
+    check_tls(HAS_TLS ? "rediss://h" : "h", HAS_TLS, false);
+}
+
 TEST(shipped_sizes_are_accepted)
 {
     for (size_t i = 0; i < ELEMENTS(shipped); i++) {
@@ -547,7 +581,8 @@ CHECK_MAIN(RUN(defaults_are_those_of_the_header), RUN(a_client_has_one_loop),
            RUN(all_fields_are_copied), RUN(masters_may_come_from_the_environment),
            RUN(the_environment_may_name_a_file), RUN(lists_are_split), RUN(bad_lists_are_refused),
            RUN(there_may_be_fifteen_masters), RUN(duplicates_are_refused), RUN(numbers_have_limits),
-           RUN(notes), RUN(tls_is_loaded_if_it_is_asked_for), RUN(shipped_sizes_are_accepted),
+           RUN(notes), RUN(tls_is_loaded_if_it_is_asked_for),
+           RUN(tls_files_may_come_from_the_environment), RUN(shipped_sizes_are_accepted),
            RUN(later_sizes_are_accepted_if_unused), RUN(what_is_no_size_is_refused),
            RUN(init_writes_no_more_than_the_size), RUN(names_are_any_bytes),
            RUN(messages_have_no_secret), RUN(every_allocation_may_fail))

@@ -207,12 +207,12 @@ static const char *take_verify(const struct cli *cli, const char *what, const ch
     return take_either(cli, what, value, "full", "none");
 }
 
-/* An empty variable counts as unset, as scripts leave it. */
+/* An empty variable counts as unset, as scripts leave it.  An empty option stands for none. */
 static const char *or_variable(const char *option, const char *variable)
 {
     const char *value = option != NULL ? option : getenv(variable);
 
-    return value != NULL && value[0] != '\0' ? value : NULL;
+    return option != NULL || (value != NULL && value[0] != '\0') ? value : NULL;
 }
 
 static void set_tls(const struct cli *cli, struct redlock_options *opts)

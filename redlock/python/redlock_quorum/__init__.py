@@ -285,7 +285,8 @@ class Client:
     """A client of the masters in masters, or in the environment variable REDLOCK_MASTERS.
 
     options are those of struct redlock_options; those in ..._ms are given in seconds, without
-    the ending: Client("10.0.0.1,10.0.0.2,10.0.0.3", reply_timeout=0.2, note="billing").
+    the ending: Client("10.0.0.1,10.0.0.2,10.0.0.3", reply_timeout=0.2, note="billing").  Without
+    tls_ca, tls_cert and tls_key, REDLOCK_TLS_CA, REDLOCK_TLS_CERT and REDLOCK_TLS_KEY are read.
     """
 
     _pollable = False

@@ -42,6 +42,7 @@
 /* Short, because Bob waits until it expires.  Ann's client is stopped, so it cannot renew. */
 #define TTL_MS 2000
 #define PATIENCE_MS 60000
+#define SILENT_MS 5000 /* Then the program says why it has no lock yet. */
 
 /* ---- The table ---- */
 
@@ -127,8 +128,12 @@ static struct redlock_lease *lock(struct redlock *rl)
 
     redlock_lock_options_init(&opts);
     opts.ttl_ms = TTL_MS;
-    opts.wait_ms = PATIENCE_MS;
     opts.fence = true;
+    opts.wait_ms = SILENT_MS;
+    if (redlock_lock(rl, "stock/7", &opts, &lease) == REDLOCK_OK)
+        return lease;
+    warnx("%s; tries for %d s more", redlock_errmsg(rl), PATIENCE_MS / 1000);
+    opts.wait_ms = PATIENCE_MS;
     if (redlock_lock(rl, "stock/7", &opts, &lease) != REDLOCK_OK)
         errx(1, "%s", redlock_errmsg(rl));
     return lease;

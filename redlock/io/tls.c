@@ -274,6 +274,17 @@ static int fail_verify(struct tls *tls, long result)
     return -1;
 }
 
+/* The command shows this text, too. */
+static int fail_alert(struct tls *tls, unsigned long error)
+{
+    bool wants_ours = ERR_GET_REASON(error) == SSL_AD_REASON_OFFSET + SSL_AD_CERTIFICATE_REQUIRED;
+
+    (void)snprintf(tls->error, sizeof tls->error, "TLS: the server refuses: %s%s", reason_of(error),
+                   wants_ours ? " (give tls_cert and tls_key; redlock: --tls-cert and --tls-key)"
+                              : "");
+    return -1;
+}
+
 /* The call returned r.  0: it needs more bytes of the server. */
 static int judge(struct tls *tls, int r)
 {
@@ -294,7 +305,7 @@ static int judge(struct tls *tls, int r)
     if (verified != X509_V_OK && SSL_get_verify_mode(tls->ssl) != SSL_VERIFY_NONE)
         return fail_verify(tls, verified);
     if (ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) > SSL_AD_REASON_OFFSET)
-        return fail(tls, "the server refuses: ", reason_of(error));
+        return fail_alert(tls, error);
     return fail(tls, "", error != 0 ? reason_of(error) : "out of memory");
 }
 

@@ -102,7 +102,8 @@ TEST(a_server_may_want_a_certificate)
 
     talk(link, server);
     check_down(link);
-    CHECK_STR(link_error(link), "TLS: the server refuses: tlsv13 alert certificate required");
+    CHECK_STR(link_error(link), "TLS: the server refuses: tlsv13 alert certificate required "
+                                "(give tls_cert and tls_key; redlock: --tls-cert and --tls-key)");
     free_link(link);
     chosen.cert = cert_path;
     chosen.key = key_path;

@@ -221,9 +221,12 @@ static void print_errors(const struct view *view)
                            error_quote(why, strlen(why), quoted, sizeof quoted));
         if (view->page->errors[m][0] != '\0')
             cli_say_reason(MSG_NOT_SCANNED, view->page->errors[m],
-                           "master %u (%s) is not scanned: %s", m + 1, master.name,
+                           "master %u (%s) is not scanned: %s%s", m + 1, master.name,
                            error_quote(view->page->errors[m], strlen(view->page->errors[m]), quoted,
-                                       sizeof quoted));
+                                       sizeof quoted),
+                           message_of_reason(view->page->errors[m]) == MSG_NO_RIGHT
+                               ? "; this user needs +scan +strlen"
+                               : "");
     }
 }
 

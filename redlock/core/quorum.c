@@ -56,11 +56,6 @@
  *     answers (rule 1).  A token that too few masters granted by the end of a round is dead
  *     (stands): it is released where it may wait, and a master is asked with another token only
  *     when it has confirmed that (rules 4 and 5).
- * 14. A master that answers a renewal with the text of an operator extends nothing, but keeps
- *     others out for as long as the token would have (on_reply).  If the texts leave too few
- *     masters that may extend, the holder is told at once, and nothing is renewed any more.
- *     The hold keeps its deadline, and no release frees a key before (judge_hold).  An
- *     extension that the caller asked for ends the hold.
  */
 #include "redlock/core/quorum.h"
 
@@ -188,8 +183,6 @@ static void forget_ask(struct quorum *q)
 /* From here on, the only use of the token is its release (settle). */
 static void bury_round(struct quorum *q)
 {
-    q->may_hold &= (quorum_mask)~q->revoked; /* A release finds no token there. */
-    q->revoked = 0;
     q->round = 0;
     q->live = 0;
     q->deadline = 0;
@@ -616,23 +609,7 @@ static void fail_extension(struct step *s, int status)
 /* Masters that may say yes to an extension, now or later. */
 static quorum_mask may_extend(const struct quorum *q)
 {
-    return (holders(q) & (quorum_mask)~q->revoked) | q->fresh;
-}
-
-/* Too few masters may extend the token.  Rule 14: if texts are the reason, no other client can have
- * a majority before the deadline. */
-static void judge_hold(struct step *s)
-{
-    struct quorum *q = s->q;
-    bool is_kept = quorum_is_held(q) && !q->asked_extend && decide(s, holders(q) | q->fresh);
-
-    if (!is_kept) {
-        lose_hold(s);
-        return;
-    }
-    tell_lost(s);
-    if (q->state == QUORUM_EXTENDING)
-        fail_extension(s, REDLOCK_LOST);
+    return holders(q) | q->fresh;
 }
 
 /* Rule 12: whether the token is lost if all awaited masters say no.  stored: the masters that may
@@ -649,7 +626,7 @@ static void judge_extension(struct step *s, quorum_mask waiting)
     bool somebody_waits = proving || q->asked_extend;
 
     if (!decide(s, may_extend(q))) {
-        judge_hold(s);
+        lose_hold(s);
     } else if (decide(s, q->yes)) {
         drift_time deadline = drift_deadline(q->sent, q->lease, &q->config.drift);
 
@@ -936,7 +913,7 @@ static void judge(struct step *s)
         break;
     case QUORUM_HELD:
         if (!decide(s, may_extend(q)))
-            judge_hold(s);
+            lose_hold(s);
         break;
     case QUORUM_RELEASING:
         settle(s);
@@ -988,9 +965,7 @@ static void on_reply(struct step *s)
         break;
     case QUORUM_CMD_EXTEND:
     case QUORUM_CMD_RAISE:
-        if (s->ev->revoked)
-            q->revoked |= from; /* Rule 14. */
-        else if (s->ev->vote == QUORUM_VOTE_NO)
+        if (s->ev->vote == QUORUM_VOTE_NO)
             on_refusal(q, from);
         break;
     case QUORUM_CMD_RELEASE: /* After an error the release is not repeated: the key expires by
@@ -1122,7 +1097,6 @@ static void on_change(struct step *s)
     else if (quorum_is_held(q) && s->ev->members.from != s->ev->members.to)
         fresh |= s->ev->members.to & (quorum_mask)~holders(q);
     q->fresh = fresh & stay;
-    q->revoked &= stay;
     q->asked &= stay;
     q->yes &= stay;
     q->none &= stay;

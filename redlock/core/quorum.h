@@ -101,7 +101,6 @@ struct quorum_event {
     bool unkept;        /* REPLY to FENCE: if the master loses its data, perhaps no master knows
                          * this number. */
     bool elsewhere;     /* REPLY: a no to SET.  What the next round will ask for may be free. */
-    bool revoked;       /* REPLY to EXTEND: a no, but a text keeps others out as the token did. */
     bool stands;        /* REPLY to SET: the token may wait at this master, and be granted later. */
     uint32_t random;    /* Any value; picks the pause between two rounds. */
     drift_span lease;   /* EXTEND: the new lease; 0: as long as before. */
@@ -157,7 +156,7 @@ struct quorum_config {
 /* Visible so that it can be embedded, printed and hashed.  Only quorum.c writes it. */
 struct quorum {
     struct quorum_config config;
-    enum quorum_state state : 8;
+    enum quorum_state state;
     uint8_t wanted;               /* CONNECTING: the EV_ to begin with when links are up. */
     bool asked_extend : 1;        /* EXTENDING: the owner asked for it, not the renewal. */
     bool told : 1;                /* The lost notice was given: no more extensions. */
@@ -176,7 +175,6 @@ struct quorum {
     quorum_mask releasing;        /* Masters sent a release of round_of on this connection. */
     quorum_mask fresh;            /* Masters that joined since the round began, or that a change
                                    * needs: an extension gives them the token. */
-    quorum_mask revoked;          /* Masters that store an operator's text instead of the token. */
     uint32_t ask;                 /* Number of the latest ask. */
     uint32_t round;               /* Number of the live round; 0: none. */
     drift_time sent;              /* When the ask under way began. */

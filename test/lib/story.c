@@ -118,11 +118,6 @@ void story_elsewhere(struct story *story, unsigned m)
     reply(story, m, (struct quorum_event){.vote = QUORUM_VOTE_NO, .elsewhere = true});
 }
 
-void story_revoke(struct story *story, unsigned m)
-{
-    reply(story, m, (struct quorum_event){.vote = QUORUM_VOTE_NO, .revoked = true});
-}
-
 void story_stand(struct story *story, unsigned m)
 {
     reply(story, m, (struct quorum_event){.vote = QUORUM_VOTE_NO, .stands = true});

@@ -1,6 +1,5 @@
 /*
- * test-quorum-lost.c - a token that no majority stores, or that an operator
- * replaced on a majority: rules 12 and 14 of quorum.c.
+ * test-quorum-lost.c - a token that no majority stores: rule 12 of quorum.c.
  */
 #include "redlock/core/quorum.h"
 
@@ -132,118 +131,6 @@ TEST(an_extension_of_a_hold_awaits_them_too)
     }
 }
 
-/* Five masters are asked to extend, because the lease is to be renewed. */
-static void begin_renewal(void)
-{
-    begin_held(5);
-    timer_at(story.q.renew_at);
-    check_sent(0, 31, 0);
-}
-
-static void revoke(quorum_mask mask)
-{
-    for (unsigned m = 0; m < 5; m++)
-        if (mask & bit(m))
-            story_revoke(&story, m);
-}
-
-/* The holder keeps the lock until then, but no master is asked any more. */
-static void check_kept_until_the_deadline(void)
-{
-    CHECK_UINT(story.q.deadline, DEADLINE);
-    CHECK(remaining() > 0);
-    CHECK_UINT(story.act.wake_at, DEADLINE);
-    check_sent(0, 0, 0);
-}
-
-TEST(a_holder_whose_lock_is_revoked_is_told_at_once)
-{
-    begin_renewal();
-    revoke(3);
-    CHECK(!story.act.lost);
-    revoke(4);
-    CHECK(story.act.lost);
-    check_kept_until_the_deadline();
-    for (unsigned m = 3; m < 5; m++) {
-        revoke(bit(m));
-        CHECK(!story.act.lost);
-        check_kept_until_the_deadline();
-    }
-    story_extend(&story, 0);
-    check_ended(REDLOCK_LOST);
-    check_kept_until_the_deadline();
-    timer_at(DEADLINE - 1);
-    CHECK_UINT(remaining(), 1);
-    timer_at(DEADLINE);
-    CHECK(!story.act.lost);
-    CHECK_UINT(remaining(), 0);
-    check_sent(0, 0, 0); /* No master stores the token. */
-}
-
-/* Until the deadline no release frees a master for another client. */
-TEST(the_rest_of_a_revoked_lock_is_released_at_the_deadline)
-{
-    begin_renewal();
-    revoke(7);
-    answer(8, YES);
-    check_kept_until_the_deadline();
-    timer_at(DEADLINE);
-    check_sent(0, 0, 24);
-}
-
-/* Two masters are free, or one: no other client can have three. */
-TEST(a_text_keeps_others_out)
-{
-    begin_renewal();
-    answer(3, NO);
-    CHECK(!story.act.lost);
-    revoke(4);
-    CHECK(story.act.lost);
-    check_kept_until_the_deadline();
-    answer(8, NO); /* Three are free. */
-    CHECK_UINT(remaining(), 0);
-    check_sent(0, 0, 16);
-}
-
-TEST(what_a_minority_revoked_is_held)
-{
-    begin_renewal();
-    revoke(3);
-    answer(28, YES);
-    CHECK(!story.act.lost);
-    CHECK(story.q.deadline > DEADLINE);
-    timer_at(story.q.renew_at);
-    revoke(7); /* The third master has answered for the first time. */
-    CHECK(story.act.lost);
-    CHECK(remaining() > 0);
-}
-
-TEST(a_caller_that_extends_a_revoked_lock_has_none)
-{
-    begin_held(5);
-    story_extend(&story, 0);
-    revoke(7);
-    check_ended(REDLOCK_LOST);
-    CHECK(story.act.lost);
-    CHECK_UINT(remaining(), 0);
-    check_sent(0, 0, 24);
-}
-
-TEST(a_revoked_lock_is_released_early)
-{
-    begin_renewal();
-    revoke(7);
-    story_step(&story, QUORUM_EV_RELEASE);
-    check_sent(0, 0, 24); /* The others store no token. */
-    check_ended(REDLOCK_LOST);
-    CHECK_UINT(remaining(), 0);
-}
-
 CHECK_MAIN(RUN(masters_that_can_show_a_loss_are_awaited),
            RUN(a_master_that_does_not_come_is_not_awaited), RUN(too_few_masters_cannot_show_a_loss),
-           RUN(an_extension_of_a_hold_awaits_them_too),
-           RUN(a_holder_whose_lock_is_revoked_is_told_at_once),
-           RUN(the_rest_of_a_revoked_lock_is_released_at_the_deadline),
-           RUN(a_text_keeps_others_out), RUN(what_a_minority_revoked_is_held),
-           RUN(a_caller_that_extends_a_revoked_lock_has_none),
-           RUN(a_revoked_lock_is_released_early))
+           RUN(an_extension_of_a_hold_awaits_them_too))

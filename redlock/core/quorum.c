@@ -731,10 +731,10 @@ static void on_held_timer(struct step *s)
 
 /* ---- Releasing ---- */
 
-/* Rule 11: the token is released if it was held, and a majority of each list is free of it.  A new
- * member is free also if it never stored the token, or has it no longer: an extension may have
- * given it there for less time than the old list keeps it.  Without a change there is one list, and
- * the first test is enough. */
+/* Rule 11: the token is released if a majority of the old list stored it (shows_hold), and a
+ * majority of each list is free of it.  A new member is free of it, too, if it never stored the
+ * token or no longer has it: an extension may have stored the token there for less time than on the
+ * old list.  Without a change there is one list, and shows_hold() is enough. */
 static bool is_released(const struct step *s, quorum_mask stored)
 {
     quorum_mask unknown = s->q->asked & (s->q->none | s->q->may_hold);

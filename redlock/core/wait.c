@@ -34,9 +34,9 @@
 #include <assert.h>
 #include <string.h>
 
-/* A turn: the time in which WAIT_TRIERS waiters try, on average, after the first ones.  It
- * suffices for one to win and for the others to hear of it.  In round trips, within a fixed
- * minimum and maximum. */
+/* A turn: a time in round trips, within a fixed minimum and maximum.  On average
+ * WAIT_TRIERS waiters try at once, and as many in each turn after that.  A turn
+ * suffices for one to win and for the others to hear of it. */
 #define TURN_TRIPS 6
 #define TURN_MIN DRIFT_MS
 #define TURN_MAX (50 * DRIFT_MS)

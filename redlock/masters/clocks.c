@@ -185,8 +185,8 @@ static void place_one(struct clocks *clocks, unsigned master, drift_time now)
 }
 
 /* Start over with a longer window when a longer lease turns out to be possible.  The samples so
- * far speak only about the shorter window.  The last sample still tells the offset, so it stays.
- * Without an anchor no later sample is judged by it. */
+ * far speak only about the shorter window, so all but the last are dropped.  That one still
+ * tells the offset.  The anchor is dropped, so drift_node_sample() bases no verdict on it. */
 static void lengthen_window(struct clocks *clocks)
 {
     drift_span window = guard_quarantine(&clocks->standing->guard), more;
@@ -242,9 +242,9 @@ static int64_t amount_of(const struct drift_node *node)
     return node->step.hi < 0 ? node->step.hi : 0;
 }
 
-/* Learn from a sample.  Returns true if the clock was certainly stepped since the sample before, by
- * more than the tolerance.  That sample may be old.  An offset that a clock always had is no step.
- */
+/* Learn from a sample.  Returns true if the clock was certainly stepped since the last sample, by
+ * more than the tolerance.  The last sample may be of any age.  A clock that is off by a constant
+ * amount is not stepped. */
 static bool learn(struct clocks_node *node, const struct drift_guard *guard,
                   const struct drift_sample *sample)
 {

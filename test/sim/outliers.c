@@ -1,9 +1,9 @@
 /*
- * outliers.c - whose clock a client takes for wrong (the property "clocks").
+ * outliers.c - which clocks a client takes for wrong (the property "clocks").
  *
- * The clocks of members are compared with those of members.  So none is an outlier that is near
- * most of those that the client knows.  A master that left the set must not help to outvote them:
- * it keeps its link for as long as a lease lasts.
+ * The clock of a member is compared only with those of members.  So a clock is no outlier if it
+ * is near most of the members' clocks that the client knows.  A master that left the set keeps
+ * its link for as long as a lease lasts.  It must not help to outvote the members.
  */
 #include "oracle.h"
 #include "world.h"

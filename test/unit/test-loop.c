@@ -337,8 +337,8 @@ TEST(timers_ring_in_order_and_once)
 {
     EACH_KIND
     {
-        watch_timer(rig.loop, rig.a.watch, 3 * SOON);
-        watch_timer(rig.loop, rig.b.watch, 2 * SOON);
+        watch_timer(rig.loop, rig.a.watch, 30 * SOON);
+        watch_timer(rig.loop, rig.b.watch, 20 * SOON);
         loop_wake_at(rig.loop, loop_now(rig.loop) + SOON);
         turn_until(3);
         CHECK_STR(rig.story, "w91");

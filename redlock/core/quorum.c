@@ -31,8 +31,9 @@
  * 10. A token of several names may be stored under some of them only.  So a master that refuses to
  *     extend it, or to raise the counters, no longer counts as a holder, and gets a release
  *     (on_refusal).  The answer to that release does not count as one to the extension (on_reply).
- *     An adopted token gets no such release until an extension has proven it, because another
- *     process may hold some of the names.  Without proof, only an unlock releases it.
+ *     An adopted token gets no such release, and none when it is lost (is_anothers): another
+ * process may count on what is left of it, until a deadline that we do not know.  Only the caller
+ *     releases it, by RELEASE or CANCEL.
  * 11. When the members change:
  *     - Votes that were given still count, and the new lists count them.  Fencing numbers do not
  *       count (spoil_numbers).
@@ -160,6 +161,12 @@ static quorum_mask untold(const struct quorum *q)
     return q->may_hold & q->owing & (quorum_mask)~q->releasing;
 }
 
+/* Rule 10: the token may be another process' as well, and the caller has not given it up. */
+static bool is_anothers(const struct quorum *q)
+{
+    return q->adopted && q->state != QUORUM_RELEASING && q->state != QUORUM_IDLE;
+}
+
 /* Rule 4. */
 static void settle(struct step *s)
 {
@@ -167,7 +174,7 @@ static void settle(struct step *s)
     quorum_mask dead = q->may_hold & (quorum_mask)~q->live;
     quorum_mask to = dead & s->ev->up & (quorum_mask)~q->releasing;
 
-    if (to == 0 || q->state == QUORUM_ADOPTED || q->state == QUORUM_PROVING) /* Rule 10. */
+    if (to == 0 || is_anothers(q))
         return;
     send(s, QUORUM_CMD_RELEASE, to, ++q->ask);
     q->releasing |= to;
@@ -573,12 +580,6 @@ static void lose_hold(struct step *s)
     struct quorum *q = s->q;
     bool somebody_waits = q->asked_extend || q->state == QUORUM_PROVING;
 
-    if (q->state == QUORUM_PROVING && q->config.many) { /* Rule 10. */
-        restore_lease(s);
-        forget_ask(q);
-        end(s, QUORUM_ADOPTED, REDLOCK_LOST);
-        return;
-    }
     if (quorum_is_held(q))
         tell_lost(s);
     bury_round(q);
@@ -1226,7 +1227,7 @@ bool quorum_may_extend(const struct quorum *q)
 
 bool quorum_must_release(const struct quorum *q, unsigned master)
 {
-    return (q->may_hold & ~q->live & ~q->releasing & mask_of(master)) != 0;
+    return (q->may_hold & ~q->live & ~q->releasing & mask_of(master)) != 0 && !is_anothers(q);
 }
 
 bool quorum_cares(const struct quorum *q, unsigned master)

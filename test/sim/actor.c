@@ -71,10 +71,27 @@ static void adopt_stale(struct ev_loop *process)
                 true);
 }
 
+/* A process that got a token extends the lock, and most often leaves it to the others. */
+static void help(struct lease_rec *rec)
+{
+    unsigned dice = (unsigned)dice_below(100);
+
+    if (rec->state == REC_ADOPTED || dice < 40)
+        calls_extend(rec, any_ttl());
+    else if (dice < 85)
+        calls_detach(rec, NULL);
+    else
+        calls_unlock(rec);
+}
+
 static void work_with(struct lease_rec *rec)
 {
     unsigned dice = (unsigned)dice_below(100);
 
+    if (rec->is_partner && dice < 90) {
+        help(rec);
+        return;
+    }
     if (calls_may_lock_again(rec) && dice % 2 == 0) {
         calls_lock_again(rec);
         return;
@@ -122,6 +139,9 @@ static void act(struct ev_loop *process)
         adopt_handed(process);
     } else if (plan->enabled[FAULT_ADOPTED_STALE] && dice < 60 && has_place(process)) {
         adopt_stale(process);
+    } else if (plan->enabled[FAULT_PARTNER] && dice < 250 && has_place(process) &&
+               partners_adopt(process)) {
+        return;
     } else if (rec == NULL || (dice < 400 && has_place(process))) {
         if (has_place(process))
             calls_lock(process, any_resource(), false);

@@ -487,11 +487,6 @@ void calls_unlock(struct lease_rec *rec)
             return;
     op = new_op(OP_UNLOCK, rec);
     op->remaining_ms = oracle_remaining_ms(rec, process_now(rec->process));
-    if (rec->state == REC_ADOPTED) {
-        const char *token = info_token(rec->lease);
-
-        op->token = oracle_token(token, strlen(token));
-    }
     world_note("unlock: client, lease", rec->process->number, rec->number, 0);
     end_rec(rec);
     expect("redlock_unlock_async",
@@ -536,8 +531,8 @@ void calls_detach(struct lease_rec *rec, struct ev_loop *to)
     to->handed_stale = is_stale;
 }
 
-void calls_adopt(struct ev_loop *process, unsigned set, bool shared, const char *token,
-                 bool is_stale)
+struct lease_rec *calls_adopt(struct ev_loop *process, unsigned set, bool shared, const char *token,
+                              bool is_stale)
 {
     struct lease_rec *rec = new_rec(process, set);
     struct redlock_lock_options opts;
@@ -547,17 +542,17 @@ void calls_adopt(struct ev_loop *process, unsigned set, bool shared, const char 
     rec->is_shared = shared;
     options_of_adopted(rec, token, &opts);
     rec->is_stale = is_stale;
+    rec->token = oracle_token(token, strlen(token));
     rec->state = REC_ADOPTED;
     world_note("adopt: client, lease", process->number, rec->number, 0);
     is_short = begin_shortage();
     status = adopt(rec, token, &opts);
-    if (end_shortage(is_short) && status == REDLOCK_E_NOMEM) {
-        process->recs[rec->place] = NULL;
-        return;
-    }
+    if (end_shortage(is_short) && status == REDLOCK_E_NOMEM)
+        return process->recs[rec->place] = NULL;
     expect("redlock_adopt", status, REDLOCK_OK);
     if (redlock_remaining_ms(rec->lease) != 0)
         world_fail("api", "an adopted lease is held before it was extended");
+    return rec;
 }
 
 /* ---- Calls that are not allowed ---- */

@@ -119,7 +119,11 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn 
         on_set(process, master, ask, &command);
         return;
     }
+    if (ask->what == QUORUM_CMD_RELEASE)
+        partners_on_release(process, ask->serial, args_token(&command, at.token));
     claim = find(process, ask->serial, 0, args_token(&command, at.token));
+    if (claim == NULL && ask->what == QUORUM_CMD_GIVE)
+        oracle_token_of(args_token(&command, at.token))->is_excused = true;
     if (claim == NULL)
         return; /* The token is adopted, or its claim is over. */
     if (ask->what == QUORUM_CMD_RELEASE) {

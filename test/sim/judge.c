@@ -210,7 +210,7 @@ static void check_extend(const struct op *op, int status)
     };
     const struct lease_rec *rec = op->rec;
     sim_time now = process_now(op->process);
-    bool safe = op->was_held && !rec->is_stale && !is_moved(rec) && rec->hears_lost &&
+    bool safe = op->was_held && !partners_are_done(rec) && !is_moved(rec) && rec->hears_lost &&
                 !op->lost_told && (world.plan.may_forget | world.plan.may_step) == 0 &&
                 op->remaining_ms * DRIFT_MS > rec->margin + reply_timeout() &&
                 plan_validity(rec->ttl_ms) > 4 * world.plan.quick;
@@ -244,7 +244,7 @@ static void check_unlock(const struct op *op, int status)
     quorum_mask deleted = op->token >= 0 ? oracle_token_of(op->token)->deleted : 0;
     const struct lists lists = process_lists(op->process);
     /* If the token is stale, the client that gave it up is releasing it. */
-    bool safe = op->was_held && !op->rec->is_stale &&
+    bool safe = op->was_held && !partners_are_done(op->rec) &&
                 (world.plan.may_forget | world.plan.may_step) == 0 &&
                 op->remaining_ms * DRIFT_MS > reply_timeout();
 
@@ -305,8 +305,9 @@ static bool is_needless(const struct lease_rec *rec)
     drift_span third = rec->ttl_ms * DRIFT_MS / 3;
     drift_span renew_at = third < lost_at / 2 ? third : lost_at / 2;
 
-    return rec->renews && !rec->is_stale && (world.plan.may_forget | world.plan.may_step) == 0 &&
-           rec->ttl_ms == rec->ttl_low_ms && lost_at > renew_at + 4 * world.plan.quick + SLACK &&
+    return rec->renews && !partners_are_done(rec) &&
+           (world.plan.may_forget | world.plan.may_step) == 0 && rec->ttl_ms == rec->ttl_low_ms &&
+           lost_at > renew_at + 4 * world.plan.quick + SLACK &&
            process_is_healthy(rec->process, rec->published - reply_timeout()) &&
            rec->process->ahead <= world.plan.quick;
 }

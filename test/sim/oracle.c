@@ -17,7 +17,8 @@
  *  permits     A semaphore has no more holders than permits.
  *  reentry     An inner lock sends no command (calls.c).
  *
- * Nothing is promised to a client that adopts a stale token: its owner keeps releasing it.
+ * Nothing is promised to a client that adopts a stale token: its owner keeps releasing it.  Clients
+ * that share a token hold the lock together (partners.c).
  *
  * sets.c checks sets of masters, claims.c tokens of dead rounds, judge.c checks operations.
  */
@@ -175,6 +176,19 @@ static unsigned held_set(const struct lease_rec *rec)
     return world.plan.permits ? 1u << (info_permit(rec->lease) - 1) : rec->set;
 }
 
+/* Clients with one token hold the lock together.  The first of them counts. */
+static bool is_first(const struct lease_rec *rec, sim_time now)
+{
+    for (unsigned i = 0; i <= rec->process->number; i++)
+        for (unsigned place = 0; place < world.plan.leases; place++) {
+            const struct lease_rec *other = world.processes[i].recs[place];
+
+            if (other != NULL && other->token == rec->token && oracle_remaining_ms(other, now) > 0)
+                return other == rec;
+        }
+    return true;
+}
+
 static void check_permits(sim_time now)
 {
     unsigned holders = 0;
@@ -183,8 +197,8 @@ static void check_permits(sim_time now)
         for (unsigned place = 0; place < world.plan.leases; place++) {
             const struct lease_rec *rec = world.processes[i].recs[place];
 
-            holders += rec != NULL && rec->state != REC_GONE && !rec->is_stale &&
-                       oracle_remaining_ms(rec, now) > 0;
+            holders += rec != NULL && rec->state != REC_GONE && !partners_are_done(rec) &&
+                       oracle_remaining_ms(rec, now) > 0 && is_first(rec, now);
         }
     }
     if (holders > world.plan.resources)
@@ -201,11 +215,13 @@ static void check_exclusion(const struct lease_rec *rec)
             const struct lease_rec *other = world.processes[i].recs[place];
 
             if (other == NULL || other == rec || !(held_set(other) & rec->set) ||
-                other->state == REC_GONE || other->is_stale)
+                other->state == REC_GONE || partners_are_done(other))
                 continue;
             if (oracle_remaining_ms(other, now) == 0 || oracle_remaining_ms(rec, now) == 0)
                 continue;
-            if (rec->is_shared && other->is_shared)
+            if (other->token == rec->token)
+                world_outcome(OUTCOME_PARTNERS);
+            else if (rec->is_shared && other->is_shared)
                 world_outcome(OUTCOME_SHARED);
             else
                 world_fail("exclusion", "clients %u and %u hold resources at once (sets %x and %x)",
@@ -417,16 +433,17 @@ static void on_belief(struct lease_rec *rec, uint64_t deadline)
                    rec->number);
     } else {
         world_outcome(OUTCOME_RENEWED);
-        check_revoked(rec, deadline);
         world_note("believes longer: client, resource, lease", rec->process->number, rec->resource,
                    rec->number);
     }
     rec->deadline = deadline;
     rec->published = process_now(rec->process);
     rec->token = oracle_token(token, strlen(token));
+    check_revoked(rec, deadline);
     rec->lists = process_lists(rec->process);
     sets_on_belief(rec->process);
-    if (!world.plan.exclusive || rec->is_stale)
+    partners_on_held(rec);
+    if (!world.plan.exclusive || partners_are_done(rec))
         return;
     if (world.plan.permits)
         check_permits(process_now(rec->process));
@@ -473,7 +490,7 @@ static void on_loss(const struct server *server, unsigned resource, int token, b
         for (unsigned place = 0; place < world.plan.leases; place++) {
             const struct lease_rec *rec = world.processes[i].recs[place];
 
-            if (rec == NULL || rec->deadline == 0 || rec->is_stale ||
+            if (rec == NULL || rec->deadline == 0 || partners_are_done(rec) ||
                 !(rec->set & 1u << resource) || rec->token != token ||
                 oracle_remaining_ms(rec, world.now) == 0)
                 continue;

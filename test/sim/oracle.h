@@ -20,6 +20,8 @@ struct token {
     bool is_ours;
     bool is_over;    /* Its round is dead. */
     bool is_excused; /* It may stay behind until it expires. */
+    bool is_left;    /* The client that drew it has released it, at least on one master. */
+    bool is_dropped; /* The program of another client that had it has released it. */
     unsigned process, client, set;
     uint32_t serial, round;
     quorum_mask deleted; /* Masters that have deleted it, from all resources. */

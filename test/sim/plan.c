@@ -52,6 +52,7 @@ static const enum fault theme_faults[THEME_LEN][4] = {
     [THEME_SETS] = {FAULT_SLOW, FAULT_CRASH_EMPTY, FAULT_RESET_AFTER, FAULT_CLOSE},
     [THEME_MOVES] = {FAULT_PAUSE, FAULT_CRASH, FAULT_CUT, FAULT_SLOW},
     [THEME_TLS] = {FAULT_CUT_READ, FAULT_WRITE_FAILS, FAULT_RESET_AFTER, FAULT_NO_MEMORY},
+    [THEME_PARTNERS] = {FAULT_CUT, FAULT_PAUSE, FAULT_SLOW, FAULT_SILENCE},
     [THEME_LOSSES] = {FAULT_CRASH_EMPTY, FAULT_PAUSE, FAULT_CUT, FAULT_SLOW},
     [THEME_CROWDS] = {FAULT_WAKE_LOST, FAULT_RESET_AFTER, FAULT_CLOSE, FAULT_PAUSE},
 };
@@ -76,10 +77,11 @@ static void draw_sizes(struct plan *plan)
     plan->resources = dice_chance(600) ? 1 : (unsigned)dice_range(2, SIM_RESOURCES_MAX);
     if (is_about(THEME_ANY))
         return;
-    plan->servers = is_about(THEME_SETS)     ? (unsigned)dice_range(3, 5)
-                    : is_about(THEME_MOVES)  ? (unsigned)dice_range(4, SIM_SERVERS_MAX)
-                    : is_about(THEME_LOSSES) ? (unsigned)dice_range(4, 5)
-                                             : 3;
+    plan->servers = is_about(THEME_SETS)       ? (unsigned)dice_range(3, 5)
+                    : is_about(THEME_MOVES)    ? (unsigned)dice_range(4, SIM_SERVERS_MAX)
+                    : is_about(THEME_LOSSES)   ? (unsigned)dice_range(4, 5)
+                    : is_about(THEME_PARTNERS) ? (unsigned)dice_range(3, 5)
+                                               : 3;
     plan->resources = 1;
 }
 
@@ -477,7 +479,11 @@ static void draw_faults(struct plan *plan)
     plan->enabled[FAULT_COPY] = plan->may_copy != 0;
     draw_theme_faults(plan);
     draw_tls(plan);
-    plan->enabled[FAULT_REVOKED] = (other_dice(UINT64_C(0x8a5cd789635d2dff)) >> 24 & 7) == 0;
+    plan->enabled[FAULT_REVOKED] =
+        is_about(THEME_PARTNERS) || (other_dice(UINT64_C(0x8a5cd789635d2dff)) >> 24 & 7) == 0;
+    plan->enabled[FAULT_PARTNER] =
+        is_about(THEME_PARTNERS) ||
+        (is_about(THEME_ANY) && (other_dice(UINT64_C(0xd6e8feb86659fd93)) >> 32 & 7) == 0);
     if (plan->may_copy != 0)
         plan->enabled[FAULT_CLOSE] = plan->enabled[FAULT_CLOSE_IN_CALLBACK] = false;
     if (plan->lasting && plan->may_forget != 0)

@@ -40,11 +40,12 @@ struct lease_rec {
     bool is_again;       /* An inner lock waits for its done callback. */
     unsigned holds;      /* Locks that were not unlocked yet. */
     bool is_probe;
-    bool is_stale; /* Its token was given up before, so nothing is promised. */
+    bool is_stale;   /* Its token was given up before, so nothing is promised. */
+    bool is_partner; /* Its token is that of a lease that another client had (partners.c). */
     bool lost_told;
     unsigned silent_turns; /* Turns since it was over, without a lost notice. */
     /* What the oracle notes: */
-    int token;               /* The token of the latest belief; -1: none. */
+    int token;               /* The token of the latest belief, or adopted; -1: none. */
     struct lists lists;      /* By which it was counted. */
     uint64_t deadline;       /* The deadline of the belief, on the client's clock; 0: no belief. */
     uint64_t over;           /* The deadline of a belief that ended by itself. */
@@ -110,12 +111,25 @@ void calls_lock_again(struct lease_rec *rec);
 void calls_cancel(struct lease_rec *rec);
 /* Detach a lease, and hand its token to another process.  NULL: hand it to none. */
 void calls_detach(struct lease_rec *rec, struct ev_loop *to);
-void calls_adopt(struct ev_loop *process, unsigned set, bool shared, const char *token,
-                 bool is_stale);
+/* Returns NULL if there is no memory. */
+struct lease_rec *calls_adopt(struct ev_loop *process, unsigned set, bool shared, const char *token,
+                              bool is_stale);
 void calls_misuse(struct ev_loop *process);
 /* Check that no operation is late. */
 void calls_check_ends(void);
 void calls_on_lost(struct redlock_lease *lease, void *arg);
+
+/* ---- Clients that share a token (partners.c) ---- */
+
+void partners_reset(void);
+/* A client holds a lease: others may get its token. */
+void partners_on_held(const struct lease_rec *rec);
+/* Adopt such a token.  Returns false if there is none. */
+bool partners_adopt(struct ev_loop *process);
+/* A client sends the release of a token. */
+void partners_on_release(const struct ev_loop *process, uint32_t serial, int token);
+/* Nothing is promised to this holder: its token was given up by another one. */
+bool partners_are_done(const struct lease_rec *rec);
 
 /* ---- Options (options.c) ---- */
 

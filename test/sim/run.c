@@ -221,6 +221,7 @@ uint64_t run_seed(uint64_t seed, bool verbose)
     sim_tls_begin();
     oracle_reset();
     calls_reset();
+    partners_reset();
     waits_begin();
     storms_begin();
     moves_begin();

@@ -127,6 +127,7 @@ void memory_reset(void);
     X(WAKE_TWICE, "message to a waiter that came twice")                          \
     X(ADOPTED, "lease handed to another client")                                  \
     X(ADOPTED_STALE, "token adopted of a lease that was over")                    \
+    X(PARTNER, "token adopted of a lease that another client has")                \
     X(MISUSE, "call that is not allowed")                                         \
     X(STEP, "wall clock of a master stepped")                                     \
     X(COPY, "master that came back on a copy of another's data")                  \
@@ -157,6 +158,7 @@ enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
     X(DETACHED, "lease detached")                                             \
     X(LOST_TOLD, "lost notice")                                               \
     X(RENEWED, "lease renewed")                                               \
+    X(PARTNERS, "lease that two clients hold by one token")                   \
     X(LATE_YES, "grant that came too late")                                   \
     X(HEALTHY, "operation in good health")                                    \
     X(TOLD_FREE, "release that was announced to waiters")                     \

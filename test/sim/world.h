@@ -101,6 +101,7 @@ enum theme {
     THEME_CROWDS,
     THEME_TLS,
     THEME_LOSSES,
+    THEME_PARTNERS,
     THEME_LEN
 };
 #define WORLD_SEED_BITS 56

@@ -11,6 +11,7 @@
 
 #include <ev.h>
 
+#include "redlock/base/text.h"
 #include "redlock/cli/common/loop.h"
 #include "redlock/cli/common/query.h"
 #include "redlock/cli/list/page.h"
@@ -71,7 +72,7 @@ static void on_answer(void *cookie, unsigned m, uint32_t query, const struct rep
         finish(list, m, inspect_master(list->rl, m).error);
         return;
     }
-    switch (locks_take(&list->page.locks, m, reply, scan->cursor)) {
+    switch (locks_take(&list->page.now.locks, m, list->page.pattern, reply, scan->cursor)) {
     case LOCKS_MORE:
         ask(list, m);
         break;
@@ -79,41 +80,48 @@ static void on_answer(void *cookie, unsigned m, uint32_t query, const struct rep
         finish(list, m, NULL);
         break;
     case LOCKS_FULL:
-        finish(list, m, "stores more locks than redlock lists");
+        finish(list, m, "stores more locks than redlock lists: choose by a PATTERN");
         list->page.failed = mask_without(list->page.failed, m);
         break;
     case LOCKS_ODD:
-        finish(list, m, reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
+        finish(list, m,
+               reply->type == REPLY_ERROR ? text_end_error(reply->text) : "answered with garbage");
         break;
     }
 }
 
-/* True: the master has said whether it may vote. */
-static bool has_told(const struct list *list, unsigned m)
+/* Scan masters whose links are up, and give up masters whose links failed. */
+static void follow_links(struct list *list, const struct inspect_client *client)
 {
-    return !inspect_client(list->rl).restart_guard || inspect_master(list->rl, m).look.number != 0;
+    list->page.masters = client->masters; /* Members that the list does not name come later. */
+    for (unsigned m = 0; m < client->masters; m++) {
+        const struct scan *scan = &list->scans[m];
+
+        if (!scan->over && (client->unlinked & mask_of(m)) != 0)
+            finish(list, m, inspect_master(list->rl, m).error);
+        else if (!scan->over && !scan->asked && (client->linked & mask_of(m)) != 0)
+            ask(list, m);
+    }
 }
 
-/* Scan masters whose links are up, and give up masters whose links failed.  False: all is done. */
+/* True: the master has yet to say whether it may vote.  After the first tick nobody waits for it.
+ */
+static bool is_silent(const struct list *list, const struct inspect_client *client, unsigned m)
+{
+    return list->ticks == 0 && client->restart_guard && (client->linked & mask_of(m)) != 0 &&
+           inspect_master(list->rl, m).look.number == 0;
+}
+
 static bool is_scanning(void *arg)
 {
     struct list *list = arg;
     const struct inspect_client client = inspect_client(list->rl);
-    bool is_busy = false;
 
-    list->page.masters = client.masters; /* Members that the list does not name come later. */
-    for (unsigned m = 0; m < client.masters; m++) {
-        struct scan *scan = &list->scans[m];
-        bool is_linked = (client.linked & mask_of(m)) != 0;
-
-        if (!scan->over && (client.unlinked & mask_of(m)) != 0)
-            finish(list, m, inspect_master(list->rl, m).error);
-        else if (!scan->over && is_linked && !scan->asked)
-            ask(list, m);
-        if (!scan->over || (is_linked && !has_told(list, m) && list->ticks == 0))
-            is_busy = true;
-    }
-    return is_busy;
+    follow_links(list, &client);
+    for (unsigned m = 0; m < client.masters; m++)
+        if (!list->scans[m].over || is_silent(list, &client, m))
+            return true;
+    return false;
 }
 
 /* Give up masters that have not answered since the last tick, and at last all. */
@@ -202,12 +210,14 @@ const struct cli_command cli_list = {
     .help =
         "Print the locks that a majority of the masters stores: name, holder, how many masters\n"
         "store it, how much longer it lasts if it is not renewed, and how many clients wait.\n"
-        "Names that nobody holds, and that clients wait for, are shown as free.  PATTERN chooses\n"
-        "names: * stands for any bytes, ? for one.\n"
+        "Names that nobody holds, and that clients wait for, are shown as free.  A star marks a\n"
+        "lock that has no vote more than it needs.  PATTERN chooses names: * stands for any\n"
+        "bytes, ? for one.\n"
         "\n"
         "  --all                  also show locks that less than a majority stores, and keys\n"
         "                         that may be locks of other programs, with a question mark\n"
-        "  --watch                print it anew each second, until ^C\n"
+        "  --watch                print it anew each second, until ^C, with the locks that were\n"
+        "                         taken and released per second; no colours with NO_COLOR\n"
         "\n"
         "It reads all keys of the masters, 200 at a time.  The user needs the right to SCAN, and\n"
         "to read the keys; what it may not read is left out.\n"

@@ -115,22 +115,27 @@ static const char *read_cursor(const struct reply *reply, char cursor[LOCKS_CURS
     return reply->text + len + 1;
 }
 
-enum locks_step locks_take(struct locks *locks, unsigned master, const struct reply *reply,
-                           char cursor[LOCKS_CURSOR_MAX + 1])
+enum locks_step locks_take(struct locks *locks, unsigned master, const char *pattern,
+                           const struct reply *reply, char cursor[LOCKS_CURSOR_MAX + 1])
 {
     const char *text = read_cursor(reply, cursor), *end;
 
     if (text == NULL)
         return LOCKS_ODD;
     for (end = reply->text + reply->text_len; text < end;) {
-        struct locks_entry *entry;
+        struct locks_entry *entry = add(locks);
+        bool is_wanted;
 
-        if (locks->of[master] == LOCKS_MAX)
-            return LOCKS_FULL;
-        entry = add(locks);
         text = entry != NULL ? read_entry(text, end, entry) : NULL;
         if (text == NULL)
             return LOCKS_ODD;
+        is_wanted = pattern == NULL || fnmatch(pattern, entry->name, 0) == 0;
+        if (!is_wanted || locks->of[master] == LOCKS_MAX)
+            free(entry->name);
+        if (!is_wanted)
+            continue;
+        if (locks->of[master] == LOCKS_MAX)
+            return LOCKS_FULL;
         entry->master = master;
         locks->len++;
         locks->of[master]++;
@@ -175,7 +180,7 @@ static int compare_holders(const struct locks_entry *a, const struct locks_entry
     return order != 0 ? order : strcmp(a->token, b->token);
 }
 
-/* A scan may report one key twice: only the first of a master then counts. */
+/* A scan may report one key twice: either then counts, once. */
 static int compare(const void *a, const void *b)
 {
     const struct locks_entry *one = a, *other = b;
@@ -195,9 +200,15 @@ bool locks_have(const struct locks *locks, const struct locks_entry *entry)
            bsearch(entry, locks->list, locks->len, sizeof *locks->list, compare_key) != NULL;
 }
 
-static long long longer(long long a, long long b)
+/* True: each of these votes is needed, and the lists have others. */
+static bool is_bare(const struct members *lists, quorum_mask votes)
 {
-    return a > b ? a : b;
+    bool decides = members_decide(lists, votes);
+
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
+        if (decides && !members_decide(lists, mask_without(votes, m)))
+            return (members_all(lists) & (quorum_mask)~votes) != 0;
+    return false;
 }
 
 /* Judge the entries of one holder. */
@@ -205,22 +216,25 @@ static struct locks_row judge(const struct locks_entry *first, size_t len,
                               const struct members *lists, quorum_mask up)
 {
     struct locks_row row = {.entry = first};
-    long long ttl_ms[QUORUM_MASTERS_MAX] = {0}, count[QUORUM_MASTERS_MAX] = {0}, longest = 0;
+    long long ttl_ms[QUORUM_MASTERS_MAX] = {0}, count[QUORUM_MASTERS_MAX] = {0};
     quorum_mask masters = 0;
 
     for (const struct locks_entry *entry = first; entry < first + len; entry++) {
         unsigned m = entry->master;
 
-        longest = longer(longest, entry->ttl_ms);
         if (!(up & mask_of(m)))
             continue;
         masters |= mask_of(m);
-        ttl_ms[m] = longer(ttl_ms[m], entry->ttl_ms);
-        count[m] = longer(count[m], entry->count);
+        ttl_ms[m] = entry->ttl_ms;
+        count[m] = entry->count;
+        if (entry->ttl_ms > row.ttl_ms)
+            row.ttl_ms = entry->ttl_ms;
     }
     row.votes = mask_count(masters);
     row.is_held = members_decide(lists, masters);
-    row.ttl_ms = row.is_held ? members_reach(lists, ttl_ms) : longest;
+    row.is_bare = first->shape < LOCKS_GUESS && is_bare(lists, masters);
+    if (row.is_held)
+        row.ttl_ms = members_reach(lists, ttl_ms);
     row.count = members_reach(lists, count);
     return row;
 }
@@ -250,7 +264,7 @@ static size_t settle_name(struct locks_row *rows, size_t len)
 }
 
 size_t locks_agree(struct locks *locks, const struct members *lists, quorum_mask up,
-                   const char *pattern, struct locks_row **ret_rows)
+                   struct locks_row **ret_rows)
 {
     struct locks_row *rows = calloc(locks->len + 1, sizeof *rows);
     size_t len = 0, start = 0, same;
@@ -266,8 +280,6 @@ size_t locks_agree(struct locks *locks, const struct members *lists, quorum_mask
         for (same = 1; i + same < locks->len; same++)
             if (compare_holders(entry, &locks->list[i + same]) != 0)
                 break;
-        if (pattern != NULL && fnmatch(pattern, entry->name, 0) != 0)
-            continue;
         if (len > start && compare_names(rows[start].entry, entry) != 0)
             start = len = start + settle_name(rows + start, len - start);
         rows[len] = judge(entry, same, lists, up);

@@ -53,13 +53,14 @@ struct locks {
 enum locks_step {
     LOCKS_MORE, /* Ask again, with the cursor. */
     LOCKS_DONE,
-    LOCKS_FULL, /* The master stores more than LOCKS_MAX. */
+    LOCKS_FULL, /* The master stores more than LOCKS_MAX that match. */
     LOCKS_ODD   /* The answer is none, or memory is exhausted. */
 };
 
-/* Take an answer to the script.  Writes the next cursor. */
-enum locks_step locks_take(struct locks *locks, unsigned master, const struct reply *reply,
-                           char cursor[LOCKS_CURSOR_MAX + 1]);
+/* Take what matches `pattern` (fnmatch) of an answer to the script.  NULL matches all.  Writes the
+ * next cursor. */
+enum locks_step locks_take(struct locks *locks, unsigned master, const char *pattern,
+                           const struct reply *reply, char cursor[LOCKS_CURSOR_MAX + 1]);
 
 /* True: the entries, which locks_agree() has sorted, have this holder. */
 bool locks_have(const struct locks *locks, const struct locks_entry *entry);
@@ -73,16 +74,17 @@ struct locks_row {
     const struct locks_entry *entry; /* shape QUEUE or WAITED: nobody holds the lock. */
     unsigned votes;                  /* Masters that store this holder. */
     bool is_held;                    /* They are a majority. */
+    bool is_bare;      /* A majority that is none without any one of them, while others exist. */
     long long ttl_ms;  /* How long a majority stores it.  Without one: how long any. */
     long long count;   /* Of readers. */
     long long waiting; /* A majority has at least so many in the queue. */
     bool is_waited;    /* A majority has reason to announce the release. */
 };
 
-/* Sort the entries, and put the rows of names that match `pattern` (fnmatch) into ret_rows, by
- * name, shape and number.  NULL matches all.  up: the masters that count.  Returns how many rows
- * there are; *ret_rows, which the caller frees, is NULL if memory is exhausted. */
+/* Sort the entries, and put their rows into ret_rows, by name, shape and number.  up: the masters
+ * that count.  Returns how many rows there are; *ret_rows, which the caller frees, is NULL if
+ * memory is exhausted. */
 size_t locks_agree(struct locks *locks, const struct members *lists, quorum_mask up,
-                   const char *pattern, struct locks_row **ret_rows);
+                   struct locks_row **ret_rows);
 
 #endif /* REDLOCK_LOCKS_H */

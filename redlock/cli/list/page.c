@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "redlock/base/error.h"
 #include "redlock/base/mask.h"
@@ -18,16 +16,10 @@
 #define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1)
 #define TOKEN_DIGITS_SHOWN 8
 
-/* A table that is watched fits into this, if the terminal does not say how large it is. */
-#define COLUMNS_USUAL 80
-#define LINES_USUAL 24
-#define COLUMNS_MIN 60
-#define WIDTH_MIN 8 /* Of a name or a holder. */
+#define WIDTH_MIN 7 /* Of a name or a holder.  All then takes 40 columns. */
 
 /* VOTES, LEFT and WAITING, and the spaces before them. */
-#define OTHER_COLUMNS 27
-/* The line with the sums, that with the titles, that of what is left out, and the cursor's. */
-#define OTHER_LINES 4
+#define OTHER_COLUMNS 26
 
 /* What there is to print. */
 struct view {
@@ -35,53 +27,61 @@ struct view {
     struct redlock *rl;
     struct members lists;
     quorum_mask up;
-    struct locks_row *rows;
-    size_t len;
-    size_t held, waiting, fresh; /* Sums. */
-    size_t lines;                /* Rows that fit.  All, if it is no terminal. */
+    bool is_known; /* A majority may vote, and was scanned. */
     size_t name_width, holder_width;
+    char said[QUOTED_MAX]; /* The last message about a master, without its place. */
 };
+
+static void forget(struct page_scan *scan)
+{
+    locks_clear(&scan->locks);
+    free(scan->rows);
+    *scan = (struct page_scan){.locks = scan->locks};
+}
 
 void page_turn(struct page *page)
 {
-    struct locks oldest = page->before;
+    struct page_scan oldest = page->before;
 
-    page->before = page->locks;
-    page->before_at = page->scanned_at;
-    page->locks = oldest;
-    locks_clear(&page->locks);
+    page->before = page->now;
+    page->now = oldest;
+    forget(&page->now);
     page->failed = 0;
 }
 
 void page_done(struct page *page)
 {
-    locks_free(&page->locks);
-    locks_free(&page->before);
+    forget(&page->now);
+    forget(&page->before);
+    locks_free(&page->now.locks);
+    locks_free(&page->before.locks);
 }
 
-static void count(struct view *view)
+static bool is_holder(const struct locks_row *row)
 {
-    for (size_t i = 0; i < view->len; i++) {
-        const struct locks_row *row = &view->rows[i];
-        bool is_holder = row->is_held && row->entry->shape < LOCKS_GUESS;
-
-        view->held += is_holder;
-        view->fresh += is_holder && !locks_have(&view->page->before, row->entry);
-        if (i == 0 || view->rows[i - 1].waiting != row->waiting ||
-            strcmp(view->rows[i - 1].entry->name, row->entry->name) != 0)
-            view->waiting += (size_t)row->waiting;
-    }
+    return row->is_held && row->entry->shape < LOCKS_GUESS;
 }
 
-/* Without --all, drop guesses, and holders that no majority stores. */
-static void drop(struct view *view)
+/* How many locks are held in one scan by a holder that another one has not found. */
+static size_t count_new(const struct page_scan *scan, const struct page_scan *other)
 {
     size_t len = 0;
 
-    for (size_t i = 0; i < view->len; i++)
-        if (view->page->all || (view->rows[i].entry->shape != LOCKS_GUESS && view->rows[i].is_held))
-            view->rows[len++] = view->rows[i];
-    view->len = len;
+    for (size_t i = 0; i < scan->rows_len; i++)
+        len += is_holder(&scan->rows[i]) && !locks_have(&other->locks, scan->rows[i].entry);
+    return len;
+}
+
+/* Without --all, drop guesses, and holders that no majority stores. */
+static void drop(struct page *page)
+{
+    struct page_scan *now = &page->now;
+    size_t len = 0;
+
+    for (size_t i = 0; i < now->rows_len; i++)
+        if (page->all || (now->rows[i].entry->shape != LOCKS_GUESS && now->rows[i].is_held))
+            now->rows[len++] = now->rows[i];
+    now->rows_len = len;
 }
 
 /* ---- A table ---- */
@@ -118,85 +118,79 @@ static const char *show_holder(const struct locks_row *row, char *buf, size_t si
     return error_quote(text, strlen(text), buf, size);
 }
 
-static size_t longer(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
-/* As wide as the longest text.  On a terminal that is watched: as wide as fits. */
+/* As wide as the longest text.  On a page: as wide as fits. */
 static void measure(struct view *view)
 {
+    const struct page *page = view->page;
+    size_t columns = page->screen.columns > OTHER_COLUMNS + 2 * WIDTH_MIN
+                         ? page->screen.columns - OTHER_COLUMNS
+                         : 2 * WIDTH_MIN;
     char text[QUOTED_MAX];
-    struct winsize size = {.ws_col = 0};
-    size_t columns = COLUMNS_USUAL, lines = LINES_USUAL;
 
-    view->lines = view->len;
     view->name_width = view->holder_width = WIDTH_MIN;
-    for (size_t i = 0; i < view->len; i++) {
-        const struct locks_row *row = &view->rows[i];
+    for (size_t i = 0; i < page->now.rows_len; i++) {
+        size_t name = strlen(show_name(&page->now.rows[i], text, sizeof text));
+        size_t holder = strlen(show_holder(&page->now.rows[i], text, sizeof text));
 
-        view->name_width = longer(view->name_width, strlen(show_name(row, text, sizeof text)));
-        view->holder_width =
-            longer(view->holder_width, strlen(show_holder(row, text, sizeof text)));
+        view->name_width = name > view->name_width ? name : view->name_width;
+        view->holder_width = holder > view->holder_width ? holder : view->holder_width;
     }
-    if (!view->page->watch || !isatty(STDOUT_FILENO))
+    if (!page->screen.is_page || view->name_width + view->holder_width <= columns)
         return;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
-        columns = longer(size.ws_col, COLUMNS_MIN);
-        lines = longer(size.ws_row, OTHER_LINES + 1);
-    }
-    if (view->len > lines - OTHER_LINES)
-        view->lines = lines - OTHER_LINES;
-    columns -= OTHER_COLUMNS + 2;
-    if (view->name_width + view->holder_width > columns) {
-        view->holder_width = view->holder_width < columns / 2 ? view->holder_width : columns / 2;
-        if (view->name_width > columns - view->holder_width)
-            view->name_width = columns - view->holder_width;
-        else
-            view->holder_width = columns - view->name_width;
-    }
+    if (view->holder_width > columns / 2)
+        view->holder_width = columns / 2;
+    if (view->name_width > columns - view->holder_width)
+        view->name_width = columns - view->holder_width;
+    view->holder_width = columns - view->name_width;
 }
 
 static void print_row(const struct view *view, const struct locks_row *row)
 {
-    char name[QUOTED_MAX], holder[QUOTED_MAX], votes[16], waiting[24] = "";
+    char name[QUOTED_MAX], holder[QUOTED_MAX], votes[16], left[32] = "", waiting[24] = "";
 
-    (void)snprintf(votes, sizeof votes, "%u/%u", row->votes, mask_count(members_all(&view->lists)));
+    (void)snprintf(votes, sizeof votes, "%s%u/%u", row->is_bare ? "*" : "", row->votes,
+                   mask_count(members_all(&view->lists)));
+    if (row->entry->shape < LOCKS_QUEUE)
+        (void)snprintf(left, sizeof left, "%.*f s", row->ttl_ms < 100000 ? 1 : 0,
+                       (double)row->ttl_ms / 1e3);
     if (row->waiting > 0)
         (void)snprintf(waiting, sizeof waiting, "%lld", row->waiting);
     else if (row->is_waited)
         (void)snprintf(waiting, sizeof waiting, "yes");
-    (void)printf("%-*s  %-*s  %5s  ", (int)view->name_width,
-                 show_name(row, name, view->name_width + 1), (int)view->holder_width,
-                 show_holder(row, holder, view->holder_width + 1), votes);
-    if (row->entry->shape < LOCKS_QUEUE)
-        (void)printf("%7.1f s", (double)row->ttl_ms / 1e3);
-    else
-        (void)printf("%9s", "");
-    (void)printf("  %7s\n", waiting);
-}
-
-/* A majority may vote, and was scanned. */
-static bool is_known(const struct view *view)
-{
-    return members_decide(&view->lists, view->up & (quorum_mask)~view->page->failed);
+    screen_line(&view->page->screen, row->is_bare ? SCREEN_YELLOW : SCREEN_PLAIN,
+                "%-*s  %-*s  %5s  %6s  %7s", (int)view->name_width,
+                show_name(row, name, view->name_width + 1), (int)view->holder_width,
+                show_holder(row, holder, view->holder_width + 1), votes, left, waiting);
 }
 
 static void print_sums(const struct view *view)
 {
-    const struct page *page = view->page;
-    double seconds = (double)(page->scanned_at - page->before_at) / 1e9;
-    unsigned members = mask_count(members_all(&view->lists));
+    struct page *page = view->page;
+    const struct page_scan *now = &page->now, *before = &page->before;
+    double seconds = (double)(now->at - before->at) / 1e9;
+    char held[64] = "it is not known which locks are held", rates[64] = "";
+    size_t waiting = 0;
 
-    if (is_known(view))
-        (void)printf("%zu lock%s held, %zu waiting", view->held, view->held == 1 ? "" : "s",
-                     view->waiting);
-    else
-        (void)printf("it is not known which locks are held");
-    if (page->watch && page->before_at != 0 && seconds > 0)
-        (void)printf(", %.1f new/s", (double)view->fresh / seconds);
-    (void)printf("; %u of %u masters up%s\n", mask_count(view->up & members_all(&view->lists)),
-                 members, members_decide(&view->lists, view->up) ? "" : ": NO MAJORITY");
+    for (size_t i = 0; i < now->rows_len; i++)
+        if (i == 0 || now->rows[i - 1].waiting != now->rows[i].waiting ||
+            strcmp(now->rows[i - 1].entry->name, now->rows[i].entry->name) != 0)
+            waiting += (size_t)now->rows[i].waiting;
+    if (view->is_known) {
+        /* No scan has no locks: all are new. */
+        size_t len = count_new(now, &(struct page_scan){.at = 0});
+
+        (void)snprintf(held, sizeof held, "%zu lock%s held, %zu waiting", len, len == 1 ? "" : "s",
+                       waiting);
+    }
+    if (page->watch && now->at != 0 && before->at != 0 && seconds > 0)
+        (void)snprintf(rates, sizeof rates, "; %.1f taken/s, %.1f released/s",
+                       (double)count_new(now, before) / seconds,
+                       (double)count_new(before, now) / seconds);
+    screen_line(&page->screen, view->is_known ? SCREEN_PLAIN : SCREEN_RED,
+                "%s; %u of %u masters up%s%s", held,
+                mask_count(view->up & members_all(&view->lists)),
+                mask_count(members_all(&view->lists)),
+                members_decide(&view->lists, view->up) ? "" : ": NO MAJORITY", rates);
 }
 
 /* Write why a master that was scanned may not vote.  "": it may. */
@@ -207,47 +201,82 @@ static void write_why(const struct view *view, unsigned m, char why[INSPECT_TEXT
     (void)snprintf(why, INSPECT_TEXT_MAX, "%s", is_told ? "" : inspect_master(view->rl, m).error);
 }
 
-static void print_errors(const struct view *view)
+/* On a page, a message is a part of it.  It does not say again what the one before says. */
+static void say(struct view *view, unsigned m, enum msg message, const char *what,
+                const char *reason)
 {
-    char quoted[QUOTED_MAX];
+    struct screen *screen = &view->page->screen;
+    enum msg cause = message_of_reason(reason);
+    bool lacks_right = message == MSG_NOT_SCANNED && cause == MSG_NO_RIGHT;
+    char quoted[QUOTED_MAX], place[INSPECT_TEXT_MAX], text[QUOTED_MAX];
 
+    (void)snprintf(place, sizeof place, "master %u (%s)", m + 1, inspect_master(view->rl, m).name);
+    (void)snprintf(text, sizeof text, "%s: %s%s", what,
+                   error_quote(reason, strlen(reason), quoted, sizeof quoted),
+                   lacks_right ? "; this user needs +scan +strlen" : "");
+    if (!screen->is_page)
+        cli_say_reason(message, reason, "%s %s", place, text);
+    else if (strcmp(text, view->said) == 0)
+        screen_line(screen, SCREEN_RED, "%s: the same", place);
+    else
+        screen_line(screen, SCREEN_RED, "%s %s [%s]", place, text, message_id(cause));
+    (void)snprintf(view->said, sizeof view->said, "%s", text);
+}
+
+static void print_errors(struct view *view)
+{
     for (unsigned m = 0; m < view->page->masters; m++) {
-        const struct inspect_master master = inspect_master(view->rl, m);
         char why[INSPECT_TEXT_MAX];
 
         write_why(view, m, why);
         if (why[0] != '\0')
-            cli_say_reason(MSG_NONE, why, "master %u (%s) may not vote: %s", m + 1, master.name,
-                           error_quote(why, strlen(why), quoted, sizeof quoted));
+            say(view, m, MSG_NONE, "may not vote", why);
         if (view->page->errors[m][0] != '\0')
-            cli_say_reason(MSG_NOT_SCANNED, view->page->errors[m],
-                           "master %u (%s) is not scanned: %s%s", m + 1, master.name,
-                           error_quote(view->page->errors[m], strlen(view->page->errors[m]), quoted,
-                                       sizeof quoted),
-                           message_of_reason(view->page->errors[m]) == MSG_NO_RIGHT
-                               ? "; this user needs +scan +strlen"
-                               : "");
+            say(view, m, MSG_NOT_SCANNED, "is not scanned", view->page->errors[m]);
     }
+}
+
+static void print_rows(struct view *view)
+{
+    struct screen *screen = &view->page->screen;
+    const struct page_scan *now = &view->page->now;
+    size_t others = 1, len = now->rows_len; /* The title, and what is below the rows. */
+    bool has_bare = false;
+
+    for (size_t i = 0; i < now->rows_len; i++)
+        has_bare |= now->rows[i].is_bare;
+    others += has_bare;
+    if (screen->is_page && screen->used + others + len > screen->lines) {
+        others++;
+        len = screen->lines > screen->used + others ? screen->lines - screen->used - others : 0;
+    }
+    measure(view);
+    screen_line(screen, SCREEN_PLAIN, "%-*s  %-*s  %5s  %6s  %7s", (int)view->name_width, "NAME",
+                (int)view->holder_width, "HOLDER", "VOTES", "LEFT", "WAITING");
+    for (size_t i = 0; i < len; i++)
+        print_row(view, &now->rows[i]);
+    if (len < now->rows_len)
+        screen_line(screen, SCREEN_PLAIN, "... and %zu more: choose by a PATTERN",
+                    now->rows_len - len);
+    if (has_bare)
+        screen_line(screen, SCREEN_YELLOW,
+                    "* bare majority: if any of these masters goes away, the lock is lost");
 }
 
 static void print_table(struct view *view)
 {
-    bool is_terminal = view->page->watch && isatty(STDOUT_FILENO);
+    struct screen *screen = &view->page->screen;
 
-    measure(view);
-    if (is_terminal)
-        (void)printf("\033[H\033[2J");
+    screen_begin(screen, view->page->watch);
     print_sums(view);
-    if (view->len > 0)
-        (void)printf("%-*s  %-*s  %5s  %9s  %7s\n", (int)view->name_width, "NAME",
-                     (int)view->holder_width, "HOLDER", "VOTES", "LEFT", "WAITING");
-    for (size_t i = 0; i < view->lines; i++)
-        print_row(view, &view->rows[i]);
-    if (view->lines < view->len)
-        (void)printf("... and %zu more: choose by a PATTERN\n", view->len - view->lines);
-    if (view->page->watch && !is_terminal)
+    if (screen->is_page)
+        print_errors(view);
+    if (view->page->now.rows_len > 0)
+        print_rows(view);
+    screen_end(screen);
+    if (view->page->watch && !screen->is_page)
         (void)printf("\n");
-    if (!is_terminal)
+    if (!screen->is_page)
         print_errors(view);
 }
 
@@ -266,8 +295,8 @@ static void print_json_row(const struct locks_row *row)
     if (entry->shape == LOCKS_READERS)
         (void)printf(",\"readers\":%lld", row->count);
     if (entry->shape < LOCKS_QUEUE)
-        (void)printf(",\"agreeing\":%u,\"held\":%s,\"ttl_ms\":%lld", row->votes,
-                     row->is_held ? "true" : "false", row->ttl_ms);
+        (void)printf(",\"agreeing\":%u,\"held\":%s,\"bare\":%s,\"ttl_ms\":%lld", row->votes,
+                     row->is_held ? "true" : "false", row->is_bare ? "true" : "false", row->ttl_ms);
     (void)printf(",\"waiting\":%lld,\"waited_for\":%s}", row->waiting,
                  row->is_waited ? "true" : "false");
 }
@@ -277,9 +306,9 @@ static void print_json(const struct view *view)
     char why[INSPECT_TEXT_MAX];
 
     (void)printf("{\"locks\":[");
-    for (size_t i = 0; i < view->len; i++) {
+    for (size_t i = 0; i < view->page->now.rows_len; i++) {
         (void)printf("%s", i > 0 ? "," : "");
-        print_json_row(&view->rows[i]);
+        print_json_row(&view->page->now.rows[i]);
     }
     (void)printf("],\"masters\":[");
     for (unsigned m = 0; m < view->page->masters; m++) {
@@ -290,7 +319,7 @@ static void print_json(const struct view *view)
         cli_json_error(why[0] != '\0' ? why : view->page->errors[m]);
         (void)printf("}");
     }
-    (void)printf("],\"majority\":%s}\n", is_known(view) ? "true" : "false");
+    (void)printf("],\"majority\":%s}\n", view->is_known ? "true" : "false");
 }
 
 /* Masters that may vote, as far as each of them says.  Those that are all new and durable may vote
@@ -311,19 +340,18 @@ int page_print(struct page *page, struct redlock *rl)
     struct view view = {.page = page, .rl = rl, .lists = client.lists, .up = find_up(rl, &client)};
     int code;
 
-    page->scanned_at = client.now;
-    view.len = locks_agree(&page->locks, &view.lists, view.up, page->pattern, &view.rows);
-    if (view.rows == NULL) {
+    view.is_known = members_decide(&view.lists, view.up & (quorum_mask)~page->failed);
+    page->now.at = view.is_known ? client.now : 0;
+    page->now.rows_len = locks_agree(&page->now.locks, &view.lists, view.up, &page->now.rows);
+    if (page->now.rows == NULL) {
         cli_say(MSG_NO_MEMORY, "out of memory");
         return CLI_INTERNAL;
     }
-    drop(&view);
-    count(&view);
+    drop(page);
     if (page->json)
         print_json(&view);
     else
         print_table(&view);
-    free(view.rows);
     code = cli_flush_output();
     if (code != CLI_OK)
         return code;
@@ -331,5 +359,5 @@ int page_print(struct page *page, struct redlock *rl)
         cli_say(MSG_WRONG_SET, "%s", redlock_errmsg(rl));
         return CLI_CHANGE;
     }
-    return is_known(&view) ? CLI_OK : CLI_UNREACHABLE;
+    return view.is_known ? CLI_OK : CLI_UNREACHABLE;
 }

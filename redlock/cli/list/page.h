@@ -8,8 +8,17 @@
 
 #include "drift/drift.h"
 #include "redlock/cli/list/locks.h"
+#include "redlock/cli/list/screen.h"
 #include "redlock/client/inspect.h"
 #include "redlock/redlock.h"
+
+/* What one scan of all masters has found. */
+struct page_scan {
+    struct locks locks;
+    struct locks_row *rows; /* Of its locks. */
+    size_t rows_len;
+    drift_time at; /* 0: a majority was not scanned. */
+};
 
 struct page {
     bool all; /* Also guesses, and locks that less than a majority stores. */
@@ -19,9 +28,8 @@ struct page {
     unsigned masters;
     char errors[REDLOCK_MASTERS_MAX][INSPECT_TEXT_MAX]; /* Why a scan is not complete, or "". */
     quorum_mask failed; /* Masters whose scan ended with an error. */
-    struct locks locks;
-    struct locks before; /* Those of the scan before, to count holders that are new. */
-    drift_time scanned_at, before_at;
+    struct page_scan now, before;
+    struct screen screen;
 };
 
 /* Make room for another scan. */

@@ -168,6 +168,11 @@ bool place_is_due(const struct place *p, quorum_mask up)
     return p->stirred && ((misplaced(p) & up) != 0 || is_majority(p, p->named | p->granted));
 }
 
+quorum_mask place_settled(const struct place *p, quorum_mask stores)
+{
+    return p->passes && p->won ? (p->granted | p->said) & stores : 0;
+}
+
 /* If the holder died, only the heartbeat of the first waiter finds the free lock.  So the narrow
  * range begins at the middle of the wide one: then the waiter waits hardly longer on average. */
 void place_pauses(drift_span *min, drift_span *max)

@@ -113,6 +113,11 @@ static inline quorum_mask place_tokens(const struct place *p)
     return p->passes ? p->said : 0;
 }
 
+/* Masters that drop the place of a holder by themselves, when its release comes.  stores: masters
+ * that may store the token of the lease.  No other gets a release: one that granted an earlier
+ * token may have got that token back, and still has the waiter in its queue. */
+quorum_mask place_settled(const struct place *p, quorum_mask stores);
+
 /* The pauses between two heartbeats, for rounds that may pause from *min to *max.  On average they
  * are as long. */
 void place_pauses(drift_span *min, drift_span *max);

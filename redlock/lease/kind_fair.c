@@ -118,15 +118,10 @@ static void leave(const struct redlock_lease *lease, quorum_mask masters)
     say(leases->masters, others, wire_fair(scratch, SCRIPT_RELEASE_FAIR, true, &args));
 }
 
-/* Masters that drop the place of a holder by themselves, when its release comes. */
-static quorum_mask settled(const struct place *place)
-{
-    return place->passes && place->won ? place->granted | place->said : 0;
-}
-
 static void on_step(struct redlock_lease *lease)
 {
     struct place *place = lease_extra(lease);
+    quorum_mask settled;
 
     if (place->left)
         return;
@@ -135,7 +130,8 @@ static void on_step(struct redlock_lease *lease)
     } else if (place->joined) {
         place->left = true;
         place->won = lease->q.state == QUORUM_HELD || lease->q.state == QUORUM_EXTENDING;
-        leave(lease, lease->leases->masters->peers.up & (quorum_mask)~settled(place));
+        settled = place_settled(place, lease->q.may_hold & lease->q.live);
+        leave(lease, lease->leases->masters->peers.up & (quorum_mask)~settled);
     }
 }
 

@@ -7,7 +7,9 @@
  *   as one, for the first waiter of each name: of one client's waiters only the first can be the
  *   first of all.
  * - A lost message costs the time up to the next heartbeat.
- * - "granted" is the vote of a master that passed the lock on (quorum.c, rule 13).
+ * - "granted" is the vote of a master that passed the lock on (quorum.c, rule 13).  If the vote
+ * does not count, the message still tells whose turn it is: the token may have been given back just
+ *   before, and no other message follows.
  * - The heartbeats of one client go together: in one packet and with one proof for each master,
  *   however many leases wait.  So the first that is due takes along those that are due soon.
  */
@@ -167,7 +169,7 @@ static struct redlock_lease *find(const struct channels *channels, const struct 
     return lease != NULL && lease->waits && lease_kind(lease)->queued ? lease : NULL;
 }
 
-/* True if the vote counts.  A vote that does not is found by the next heartbeat. */
+/* True if the vote counts. */
 static bool is_good(const struct redlock_lease *lease, unsigned master,
                     const struct granted *granted)
 {
@@ -180,22 +182,24 @@ static bool is_good(const struct redlock_lease *lease, unsigned master,
            masters_count(masters, master, QUORUM_CMD_SET, granted->sent);
 }
 
-static void on_granted(struct channels *channels, const struct leases *leases, unsigned master,
-                       const char *text)
+static void count_vote(struct channels *channels, struct redlock_lease *lease, unsigned master,
+                       const struct granted *granted)
 {
-    struct granted granted;
-    struct redlock_lease *lease;
     struct quorum_event event = {.type = QUORUM_EV_GRANT, .master = (uint8_t)master};
 
-    if (!granted_parse(text, &granted))
-        return;
-    lease = find(channels, leases, granted.waiter);
-    if (lease == NULL || !is_good(lease, master, &granted))
-        return;
+    event.sent = granted->sent;
     place_on_grant(place_of(lease), master);
-    event.sent = granted.sent;
     lease_step(lease, &event);
     lease_reap(lease);
+    channel_write(channels);
+}
+
+static void on_named(struct channels *channels, struct redlock_lease *lease, unsigned master)
+{
+    place_on_named(place_of(lease), master);
+    if (!is_due(channels, lease))
+        return;
+    begin(channels, lease);
     channel_write(channels);
 }
 
@@ -203,16 +207,18 @@ static void on_granted(struct channels *channels, const struct leases *leases, u
 void turns_on_message(struct channels *channels, const struct leases *leases, unsigned master,
                       const char *text)
 {
+    struct granted granted;
     struct redlock_lease *lease = NULL;
+    bool is_granted = granted_parse(text, &granted);
 
-    on_granted(channels, leases, master, text);
-    if (strncmp(text, "next ", 5) == 0)
+    if (is_granted)
+        lease = find(channels, leases, granted.waiter);
+    else if (strncmp(text, "next ", 5) == 0)
         lease = find(channels, leases, text + 5);
     if (lease == NULL)
         return;
-    place_on_named(place_of(lease), master);
-    if (!is_due(channels, lease))
-        return;
-    begin(channels, lease);
-    channel_write(channels);
+    if (is_granted && is_good(lease, master, &granted))
+        count_vote(channels, lease, master, &granted);
+    else
+        on_named(channels, lease, master);
 }

@@ -10,10 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    EXIT_USAGE = 64,       /* EX_USAGE of sysexits.h, as the `redlock` command uses. */
-    CYCLES_DEFAULT = 20000 /* Chosen: takes two to three seconds, one cycle at a time. */
-};
+enum { EXIT_USAGE = 64 }; /* EX_USAGE of sysexits.h, as the `redlock` command uses. */
 
 static const char masters_default[] =
     "127.0.0.1:7001,127.0.0.1:7002,127.0.0.1:7003,127.0.0.1:7004,127.0.0.1:7005";
@@ -100,7 +97,7 @@ void figures_options_parse(struct figures_options *ret_options, int argc, char *
     };
     int option;
 
-    *ret_options = (struct figures_options){.in_flight = 1, .cycles = CYCLES_DEFAULT};
+    *ret_options = (struct figures_options){.in_flight = 1, .cycles = FIGURES_CYCLES_DEFAULT};
     parse_masters(ret_options, masters_default);
     while ((option = getopt_long(argc, argv, "", longs, NULL)) != -1) {
         if (option == 'm')

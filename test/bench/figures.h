@@ -12,8 +12,9 @@
 #include "redlock/cli/common/samples.h"
 
 enum {
-    FIGURES_MASTERS_MAX = 15,    /* The most masters of a client of the library. */
-    FIGURES_IN_FLIGHT_MAX = 4096 /* exchange.c keeps a slot's number in 12 bits. */
+    FIGURES_MASTERS_MAX = 15,      /* The most masters of a client of the library. */
+    FIGURES_IN_FLIGHT_MAX = 4096,  /* exchange.c keeps a slot's number in 12 bits. */
+    FIGURES_CYCLES_DEFAULT = 20000 /* Chosen: takes two to three seconds, one cycle at a time. */
 };
 
 struct figures_master {

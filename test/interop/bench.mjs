@@ -71,7 +71,8 @@ async function acquire(redlock, resource) {
   }
 }
 
-// One of the clients that take turns.  shared.released: when the latest holder began to unlock.
+// One of the clients that take turns.  It rests for half of the hold, as in contend.c.
+// shared.released: when the latest holder began to unlock.
 async function party(redlock, holdMs, shared) {
   while (shared.left-- > 0) {
     const began = performance.now();
@@ -80,7 +81,7 @@ async function party(redlock, holdMs, shared) {
     await sleep(holdMs);
     shared.released = performance.now();
     await lock.release().catch(() => shared.errors++);
-    await sleep(holdMs);
+    await sleep(holdMs / 2);
   }
 }
 
@@ -93,7 +94,7 @@ async function contend(parties, cycles, holdMs) {
     const lock = await acquire(locks[0], 'bench/quiet');
     quiet.push(performance.now() - began);
     await lock.release();
-    await sleep(holdMs);
+    await sleep(holdMs / 2);
   }
   const shared = { left: cycles, handovers: [], errors: 0, released: 0 };
   const began = performance.now();

@@ -3,9 +3,15 @@
  * its own.
  *
  * This measures the hand-over.  It begins with the call that unlocks.  It ends when the next
- * holder, which has waited, gets the lock.  Before that, for comparison, the first client takes and
- * releases the lock alone.  All clients are connected by then.  Its pauses are as long, because
- * processors go to sleep in them.
+ * holder, which has waited, gets the lock.
+ *
+ * A client rests for half as long as it holds the lock.  So it asks again in the middle of the next
+ * hold, and nothing but the hand-over happens when that one ends.  If it rested for as long, it
+ * would ask just before the release of two clients, and a hand-over would be a race of both.
+ *
+ * Before that, for comparison, the first client takes and releases the lock alone.  All clients are
+ * connected by then.  It rests as long, because processors go to sleep meanwhile: nothing happens
+ * for half of the hold before a release, too.
  */
 #include "redlock/cli/bench/contend.h"
 
@@ -92,11 +98,21 @@ static void on_rest(struct ev_loop *loop, ev_timer *timer, int events)
     begin(timer->data);
 }
 
-static void start_timer(struct party *party, ev_timer *timer)
+static void start_timer(struct party *party, ev_timer *timer, double after_ms)
 {
     ev_now_update(party->run->loop);
-    ev_timer_set(timer, party->run->contend->hold_ms / 1e3, 0);
+    ev_timer_set(timer, after_ms / 1e3, 0);
     ev_timer_start(party->run->loop, timer);
+}
+
+static void start_hold(struct party *party)
+{
+    start_timer(party, &party->hold, party->run->contend->hold_ms);
+}
+
+static void start_rest(struct party *party)
+{
+    start_timer(party, &party->rest, party->run->contend->hold_ms / 2.0);
 }
 
 /* An unconfirmed release is no error: the masters may announce it all the same.  If a release was
@@ -111,10 +127,9 @@ static void on_unlocked(struct redlock_lease *lease, int status, void *arg)
     else if (status != REDLOCK_OK)
         count(&party->run->errors);
     if (party->run->quiet)
-        start_timer(party, &party->rest);
+        start_rest(party);
 }
 
-/* The party wants the lock again after a rest that is as long as the hold. */
 static void unlock(struct party *party)
 {
     struct run *run = party->run;
@@ -123,7 +138,7 @@ static void unlock(struct party *party)
     (void)redlock_unlock_async(party->lease, on_unlocked, party); /* Cannot fail: it is held. */
     party->lease = NULL;
     if (!run->quiet)
-        start_timer(party, &party->rest);
+        start_rest(party);
 }
 
 static void on_hold(struct ev_loop *loop, ev_timer *timer, int events)
@@ -154,7 +169,7 @@ static void on_locked(struct redlock_lease *lease, int status, void *arg)
         unlock(party);
         return;
     }
-    start_timer(party, &party->hold);
+    start_hold(party);
 }
 
 /* ---- Figures ---- */

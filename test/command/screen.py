@@ -17,6 +17,7 @@ from command import tools  # noqa: E402 pylint: disable=wrong-import-position
 
 ERASE_BELOW = "\033[J"  # The end of a page.
 SEQUENCE = re.compile(r"\033\[([0-9;?]*)([A-Za-z])")
+BEGUN = re.compile(r"\033(\[[0-9;?]*)?")
 
 
 class Screen:
@@ -26,6 +27,7 @@ class Screen:
 
     def __init__(self, rows, columns):
         self.size, self.at, self.colour, self.scrolled = (rows, columns), (0, 0), "", 0
+        self.broken = 0  # Sequences that are not whole.  ^C drops what a terminal has not taken yet.
         self.cells = [[(" ", "")] * columns for _ in range(rows)]
 
     def erase(self, row, column, to_row):
@@ -66,11 +68,14 @@ class Screen:
         while at < len(text):
             if text[at] == "\033":
                 found = SEQUENCE.match(text, at)
-                if not found:
-                    assert len(text) - at < 8, repr(text[at:at + 20])
+                begun = BEGUN.match(text, at)
+                if not found and begun.end() == len(text):
                     break
-                self.obey(*found.groups())
-                at = found.end()
+                if found:
+                    self.obey(*found.groups())
+                else:
+                    self.broken += 1
+                at = (found or begun).end()
                 continue
             if text[at] == "\n":
                 self.feed_line()
@@ -130,6 +135,7 @@ class Terminal:
             if ERASE_BELOW not in self.undrawn and select.select([self.fd], [], [], 1)[0]:
                 assert self.read(), f"{what}: it ended, with\n{shown}"
             self.draw()
+        assert self.screen.broken == 0, self.seen
         return self.screen.lines()
 
     def next_page(self):

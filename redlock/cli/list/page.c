@@ -98,7 +98,7 @@ static const char *show_holder(const struct locks_row *row, char *buf, size_t si
     size_t len = strlen(entry->token);
     const char *note = note_find(entry->token, len, &len);
     bool is_revoked = strncmp(entry->token, WIRE_REVOKED, WIRE_REVOKED_LEN) == 0;
-    char text[REDLOCK_TOKEN_MAX + 32];
+    char text[REDLOCK_TOKEN_MAX + 32], permit[REDLOCK_TOKEN_MAX + 64];
 
     if (entry->shape >= LOCKS_QUEUE)
         (void)snprintf(text, sizeof text, "- (free)");
@@ -112,10 +112,11 @@ static const char *show_holder(const struct locks_row *row, char *buf, size_t si
         (void)snprintf(text, sizeof text, "%.*s", (int)len, note);
     else
         (void)snprintf(text, sizeof text, "%.*s...", TOKEN_DIGITS_SHOWN, entry->token);
-    if (entry->shape == LOCKS_PERMIT)
-        (void)snprintf(text + strlen(text), sizeof text - strlen(text), " (permit %u)",
-                       entry->number);
-    return error_quote(text, strlen(text), buf, size);
+    if (entry->shape != LOCKS_PERMIT)
+        return error_quote(text, strlen(text), buf, size);
+    /* The number comes first, since a long note is cut. */
+    (void)snprintf(permit, sizeof permit, "permit %u: %s", entry->number, text);
+    return error_quote(permit, strlen(permit), buf, size);
 }
 
 /* As wide as the longest text.  On a page: as wide as fits. */

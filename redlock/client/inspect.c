@@ -153,27 +153,28 @@ drift_span inspect_quarantine(struct redlock *rl, uint32_t max_ttl_ms)
     return guard_quarantine(&guard);
 }
 
-bool inspect_wait(struct redlock *rl, const struct redlock_lease *lease)
+int inspect_wait(struct redlock *rl, const struct redlock_lease *lease)
 {
-    bool is_explained;
+    int status;
 
     if (client_enter(rl) != REDLOCK_OK)
-        return false;
-    is_explained = explain_wait(lease);
+        return REDLOCK_OK;
+    status = explain_wait(lease);
     client_leave(rl);
-    return is_explained;
+    return status;
 }
 
-bool inspect_loss(struct redlock *rl, const struct redlock_lease *lease, char *text, size_t size)
+enum msg inspect_loss(struct redlock *rl, const struct redlock_lease *lease, char *text,
+                      size_t size)
 {
-    bool revoked;
+    enum msg why;
 
     text[0] = '\0';
     if (client_enter(rl) != REDLOCK_OK)
-        return false;
-    revoked = explain_loss(lease, text, size);
+        return MSG_NONE;
+    why = explain_loss(lease, text, size);
     client_leave(rl);
-    return revoked;
+    return why;
 }
 
 void inspect_look_only(struct redlock *rl)

@@ -15,6 +15,7 @@
 #include "drift/drift.h"
 #include "drift/node.h"
 #include "redlock/base/mask.h"
+#include "redlock/base/message.h"
 #include "redlock/core/guard.h"
 #include "redlock/core/members.h"
 #include "redlock/link/handshake.h"
@@ -92,13 +93,13 @@ void inspect_set(struct redlock *rl, char *members, size_t members_size, char *w
  * allowance.  A value below the client's own counts as the client's own. */
 drift_span inspect_quarantine(struct redlock *rl, uint32_t max_ttl_ms);
 
-/* If masters keep a waiting lease from its lock, set the thread's message, which says which, and
- * return true. */
-bool inspect_wait(struct redlock *rl, const struct redlock_lease *lease);
+/* If masters keep a waiting lease from its lock, set the thread's message, which says which.
+ * Returns the status that the wait would end with, and REDLOCK_OK if no master is at fault. */
+int inspect_wait(struct redlock *rl, const struct redlock_lease *lease);
 
-/* Write which masters keep a lease from being renewed, and why.  "": none does.  True: an operator
- * revoked it, and the text says no more than that. */
-bool inspect_loss(struct redlock *rl, const struct redlock_lease *lease, char *text, size_t size);
+/* Write why a lease is lost, or will be: see explain_loss(). */
+enum msg inspect_loss(struct redlock *rl, const struct redlock_lease *lease, char *text,
+                      size_t size);
 
 /* Read markers, but install no epoch and found no set: the client may know only some of the
  * masters. */

@@ -4,13 +4,15 @@
  */
 #include "redlock/lease/explain.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "redlock/base/error.h"
 #include "redlock/base/text.h"
 #include "redlock/lease/troubles.h"
 
-#define QUOTED_MAX 80 /* The longest name in a message, in bytes. */
+#define LOSS_SIZE_MIN 128 /* More than the counts of masters, and what troubles_list() needs. */
+#define QUOTED_MAX 80     /* The longest name in a message, in bytes. */
 
 static const char *op_name(enum lease_op op)
 {
@@ -31,6 +33,7 @@ static const char *op_name(enum lease_op op)
 struct answers {
     quorum_mask silent; /* They had not answered in time. */
     quorum_mask gone;   /* They do not store the lock that is lost. */
+    quorum_mask absent; /* They never stored it, so they were not asked to renew it. */
 };
 
 /* What is wrong with a master.  Empty: nothing. */
@@ -43,6 +46,8 @@ static const char *trouble_of(const struct masters *masters, unsigned m,
         return "";
     if (answers->gone & mask_of(m))
         return "does not store it any more";
+    if (answers->absent & masters->peers.up & mask_of(m))
+        return "does not store it";
     if (masters->peers.up & answers->silent & mask_of(m))
         return silence;
     if (!masters_is_linked(masters, m) && error[0] == 0)
@@ -50,8 +55,9 @@ static const char *trouble_of(const struct masters *masters, unsigned m,
     return error;
 }
 
-static void list_troubles(const struct leases *leases, struct answers answers, char *buf,
-                          size_t size)
+/* status: that of the call which failed.  The troubles that led to it come first. */
+static void list_troubles(const struct leases *leases, struct answers answers, int status,
+                          char *buf, size_t size)
 {
     const struct masters *masters = leases->masters;
     struct trouble troubles[QUORUM_MASTERS_MAX];
@@ -59,9 +65,12 @@ static void list_troubles(const struct leases *leases, struct answers answers, c
 
     (void)snprintf(silence, sizeof silence, "no answer within %u ms",
                    drift_to_ms(leases->reply_timeout));
-    for (unsigned m = 0; m < masters->peers.len; m++)
-        troubles[m] =
-            (struct trouble){masters_name(masters, m), trouble_of(masters, m, &answers, silence)};
+    for (unsigned m = 0; m < masters->peers.len; m++) {
+        const char *error = trouble_of(masters, m, &answers, silence);
+
+        troubles[m] = (struct trouble){masters_name(masters, m), error, false};
+    }
+    troubles_weigh(troubles, masters->peers.len, &masters->peers.members, status);
     troubles_list(troubles, masters->peers.len, buf, size);
 }
 
@@ -69,7 +78,7 @@ void explain_ready(const struct leases *leases, int status)
 {
     char troubles[ERROR_MESSAGE_MAX];
 
-    list_troubles(leases, (struct answers){0, 0}, troubles, sizeof troubles);
+    list_troubles(leases, (struct answers){0}, status, troubles, sizeof troubles);
     (void)error_set(status, "ready: %s%s%s", redlock_strerror(status), troubles[0] != 0 ? ": " : "",
                     troubles);
 }
@@ -144,7 +153,8 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
     quote_names(lease, name, sizeof name);
     troubles[0] = 0;
     if (outlook_is_status(status) || status == REDLOCK_TOO_LATE)
-        list_troubles(lease->leases, (struct answers){lease->silent, 0}, troubles, sizeof troubles);
+        list_troubles(lease->leases, (struct answers){.silent = lease->silent}, status, troubles,
+                      sizeof troubles);
     if (lease_kind(lease)->explain != NULL)
         lease_kind(lease)->explain(lease, status, troubles, sizeof troubles);
     if (op == LEASE_OP_EXTEND && is_revoked(lease))
@@ -165,7 +175,7 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
                     troubles);
 }
 
-bool explain_wait(const struct redlock_lease *lease)
+int explain_wait(const struct redlock_lease *lease)
 {
     const struct leases *leases = lease->leases;
     char troubles[ERROR_MESSAGE_MAX];
@@ -173,37 +183,78 @@ bool explain_wait(const struct redlock_lease *lease)
     enum outlook outlook;
 
     if (!lease_is_waiting(lease) || lease->q.contended)
-        return false;
-    list_troubles(leases, (struct answers){lease->silent, 0}, troubles, sizeof troubles);
-    if (troubles[0] == 0)
-        return false;
+        return REDLOCK_OK;
     outlook = masters_outlook(leases->masters, env_now(leases->env), &left);
+    list_troubles(leases, (struct answers){.silent = lease->silent}, outlook_status(outlook),
+                  troubles, sizeof troubles);
+    if (troubles[0] == 0)
+        return REDLOCK_OK;
     explain_end(lease, LEASE_OP_LOCK, outlook_status(outlook));
-    return true;
+    return outlook_status(outlook);
 }
 
-/* True: masters without trouble would have been enough, so it is not the masters that lost it. */
-static bool are_well(const struct redlock_lease *lease)
+/* Masters that store the lock while it is held, as far as is known. */
+static quorum_mask storing(const struct redlock_lease *lease)
+{
+    return quorum_is_held(&lease->q) ? lease->q.may_hold & lease->q.live : 0;
+}
+
+static struct answers answers_of(const struct redlock_lease *lease)
+{
+    const quorum_mask known = storing(lease);
+
+    return (struct answers){
+        .silent = lease->silent,
+        .gone = lease->gone,
+        .absent = known != 0 ? (quorum_mask)~known : 0,
+    };
+}
+
+/* Members that could renew it: they have no trouble, and store it as far as is known. */
+static quorum_mask renewing(const struct redlock_lease *lease)
 {
     const struct masters *masters = lease->leases->masters;
-    const struct answers answers = {lease->silent, lease->gone};
+    const struct answers answers = answers_of(lease);
     quorum_mask well = 0;
 
     for (unsigned m = 0; m < masters->peers.len; m++)
         if (trouble_of(masters, m, &answers, "silent")[0] == '\0')
             well |= mask_of(m);
-    return members_decide(&masters->peers.members, well & members_all(&masters->peers.members));
+    return well & members_all(&masters->peers.members);
 }
 
-bool explain_loss(const struct redlock_lease *lease, char *buf, size_t size)
+/* While the set changes, two majorities are needed, and no number says that. */
+static size_t count_renewals(const struct members *members, quorum_mask renewed, char *buf,
+                             size_t size)
 {
-    bool revoked = is_revoked(lease);
+    unsigned all = mask_count(members_all(members));
 
-    if (revoked)
+    buf[0] = '\0';
+    if (members->from != members->to || members_decide(members, renewed))
+        return 0;
+    return (size_t)snprintf(buf, size,
+                            "%u of %u masters renewed it, and %u are needed: ", mask_count(renewed),
+                            all, all / 2 + 1);
+}
+
+enum msg explain_loss(const struct redlock_lease *lease, char *buf, size_t size)
+{
+    const struct members *members = &lease->leases->masters->peers.members;
+    quorum_mask renewed = renewing(lease);
+    size_t len = 0;
+
+    assert(size >= LOSS_SIZE_MIN);
+    buf[0] = '\0';
+    if (is_revoked(lease)) {
         (void)snprintf(buf, size, "%s", lease->leases->revoked.text);
-    else if (lease_remaining_ms(lease) == 0 && are_well(lease))
-        buf[0] = '\0';
-    else
-        list_troubles(lease->leases, (struct answers){lease->silent, lease->gone}, buf, size);
-    return revoked;
+        return MSG_REVOKED;
+    }
+    if (lease_remaining_ms(lease) == 0 && members_decide(members, renewed))
+        return MSG_NONE;
+    if (quorum_is_held(&lease->q))
+        len = count_renewals(members, renewed, buf, size);
+    list_troubles(lease->leases, answers_of(lease), REDLOCK_UNREACHABLE, buf + len, size - len);
+    return members_decide(members, members_all(members) & (quorum_mask)~lease->gone)
+               ? MSG_NO_MAJORITY
+               : MSG_NOT_STORED;
 }

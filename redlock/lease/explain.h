@@ -4,6 +4,7 @@
 #ifndef REDLOCK_EXPLAIN_H
 #define REDLOCK_EXPLAIN_H
 
+#include "redlock/base/message.h"
 #include "redlock/lease/state.h"
 
 /* Set the thread's message: why op ended with status. */
@@ -12,17 +13,25 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
 /* Set the thread's message: why too few masters may vote. */
 void explain_ready(const struct leases *leases, int status);
 
-/* Set the thread's message: which masters keep the lock from being acquired.  Returns false, and
- * sets none, if no master is at fault: another client has the lock, or no round is over yet. */
-bool explain_wait(const struct redlock_lease *lease);
+/* Set the thread's message: which masters keep the lock from being acquired.  Returns the status
+ * that the call would end with.  REDLOCK_OK, and no message: no master is at fault.  Another client
+ * has the lock, or no round is over yet. */
+int explain_wait(const struct redlock_lease *lease);
 
 /* A master has answered that an operator revoked the lock, with this text.  The first such answer
  * goes to the log.  The text then explains the loss, unless another lease is revoked before that.
  */
 void explain_revoked(const struct redlock_lease *lease, unsigned master, const char *text);
 
-/* What was wrong with masters when the lease was last renewed, or could not be.  "": nothing. True:
- * it was revoked, and the text is that of explain_revoked(). */
-bool explain_loss(const struct redlock_lease *lease, char *buf, size_t size);
+/*
+ * Write why the lease is lost, or will be: how many masters renewed it, and what is wrong with the
+ * others.  Returns
+ *   MSG_REVOKED      An operator revoked it.  The text is that of explain_revoked(), and no more.
+ *   MSG_NOT_STORED   Most masters do not store it any more.
+ *   MSG_NO_MAJORITY  Too few masters renewed it.
+ *   MSG_NONE         No master is at fault, and the text is "".
+ * size must be at least 128.
+ */
+enum msg explain_loss(const struct redlock_lease *lease, char *buf, size_t size);
 
 #endif /* REDLOCK_EXPLAIN_H */

@@ -9,11 +9,53 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redlock/base/mask.h"
+#include "redlock/base/message.h"
 #include "redlock/base/text.h"
+#include "redlock/redlock.h"
+#include "redlock/wire/forbidden.h"
 
 #define NUMBERS_MAX 64 /* Enough for the numbers of all masters, with commas. */
 #define PLACES_MAX 128 /* Of the places of a group.  Chosen: those of five IPv4 masters fit. */
+
+/* ---- Weight ---- */
+
+/* The status of a call that fails for this reason alone: see prospect.c. */
+static int status_of(const char *error)
+{
+    enum msg message = message_of_reason(error);
+
+    if (forbidden_is(error))
+        return REDLOCK_E_FORBIDDEN;
+    if (message == MSG_WARMING || message == MSG_CLOCK)
+        return REDLOCK_NOT_READY;
+    if (message == MSG_WRONG_SET || message == MSG_SET_CLOSED)
+        return REDLOCK_E_WRONG_SET;
+    return REDLOCK_UNREACHABLE;
+}
+
+/* True: the master is connected, and what it will answer is not known. */
+static bool is_open(const struct trouble *trouble)
+{
+    return strstr(trouble->error, "has not answered yet") != NULL;
+}
+
+void troubles_weigh(struct trouble *troubles, unsigned troubles_len, const struct members *members,
+                    int status)
+{
+    quorum_mask well = 0, all = members_all(members);
+
+    for (unsigned m = 0; m < troubles_len; m++) {
+        troubles[m].decides =
+            troubles[m].error[0] != '\0' && status_of(troubles[m].error) == status;
+        if (troubles[m].error[0] == '\0' || is_open(&troubles[m]))
+            well |= mask_of(m);
+    }
+    if (all == 0 || members_decide(members, well & all))
+        return; /* To found a set, all of them are needed. */
+    for (unsigned m = 0; m < troubles_len; m++)
+        if (is_open(&troubles[m]))
+            troubles[m].error = "";
+}
 
 /* ---- Groups ---- */
 
@@ -60,6 +102,31 @@ static quorum_mask find_group(const struct trouble *troubles, unsigned troubles_
             *ret_error = troubles[m].error;
     }
     return group;
+}
+
+/* Whether the group of master m is to be listed before that of other: see troubles.h. */
+static bool comes_first(const struct trouble *troubles, unsigned troubles_len, unsigned m,
+                        unsigned other)
+{
+    const char *error; /* Not needed. */
+
+    if (troubles[m].decides != troubles[other].decides)
+        return troubles[m].decides;
+    return mask_count(find_group(troubles, troubles_len, m, &error)) >
+           mask_count(find_group(troubles, troubles_len, other, &error));
+}
+
+/* The first master of the group that is to be listed next.  troubles_len: none is left. */
+static unsigned next_group(const struct trouble *troubles, unsigned troubles_len,
+                           quorum_mask listed)
+{
+    unsigned next = troubles_len;
+
+    for (unsigned m = 0; m < troubles_len; m++)
+        if (troubles[m].error[0] != '\0' && (listed & mask_of(m)) == 0 &&
+            (next == troubles_len || comes_first(troubles, troubles_len, m, next)))
+            next = m;
+    return next;
 }
 
 /* ---- Words ---- */
@@ -154,17 +221,15 @@ void troubles_list(const struct trouble *troubles, unsigned troubles_len, char *
     static const char dots[] = "; ...";
     quorum_mask listed = 0;
     size_t len = 0;
+    unsigned m;
 
     assert(size >= 16 && troubles_len <= QUORUM_MASTERS_MAX);
     buf[0] = '\0';
-    for (unsigned m = 0; m < troubles_len; m++) {
+    while ((m = next_group(troubles, troubles_len, listed)) < troubles_len) {
         size_t room = size - len - sizeof dots, more;
         const char *error;
-        quorum_mask group;
+        quorum_mask group = find_group(troubles, troubles_len, m, &error);
 
-        if (troubles[m].error[0] == '\0' || (listed & mask_of(m)) != 0)
-            continue;
-        group = find_group(troubles, troubles_len, m, &error);
         listed |= group;
         more = write_group(troubles, group, error, len > 0 ? "; " : "", true, buf + len, room);
         if (more >= room)

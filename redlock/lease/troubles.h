@@ -8,18 +8,30 @@
 #ifndef REDLOCK_TROUBLES_H
 #define REDLOCK_TROUBLES_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+#include "redlock/core/members.h"
 
 struct trouble {
     const char *name;  /* The place of the master: "10.0.0.5:6379". */
     const char *error; /* What is wrong with it.  "": nothing. */
+    bool decides;      /* It is of the kind that the call failed for.  Equal for equal errors. */
 };
 
 /*
- * Write the troubles, by groups; masters are numbered from 1.  Reasons that differ only in a time
- * at their end, as in "in at most 57.3 s", are one reason, with the longest of the times.  If the
- * places of a group do not fit into buf, only its numbers are written.  "..." stands for all groups
- * that do not fit.  size must be at least 16, and troubles_len at most QUORUM_MASTERS_MAX.
+ * Find the troubles for which a call failed with status.  Remove those of masters that have not
+ * answered yet and may still do so, if without them the others are too few.
+ */
+void troubles_weigh(struct trouble *troubles, unsigned troubles_len, const struct members *members,
+                    int status);
+
+/*
+ * Write the troubles, by groups; masters are numbered from 1.  The groups that decide come first,
+ * and of two such groups, or of two others, the one with more masters.  Reasons that differ only in
+ * a time at their end, as in "in at most 57.3 s", are one reason, with the longest of the times. If
+ * the places of a group do not fit into buf, only its numbers are written.  "..." stands for all
+ * groups that do not fit.  size must be at least 16, and troubles_len at most QUORUM_MASTERS_MAX.
  */
 void troubles_list(const struct trouble *troubles, unsigned troubles_len, char *buf, size_t size);
 

@@ -3,8 +3,12 @@
  */
 #include "redlock/lease/troubles.h"
 
+#include "redlock/redlock.h"
+
 #include "test/lib/check.h"
 
+/* Errors with this text decide. */
+#define DECIDES "refuses "
 #define WARMING "is warming up, and may vote in at most "
 
 static const struct {
@@ -36,7 +40,15 @@ static const struct {
      "masters 1 and 2 (a:1, b:2): down; master 3 (c:3): hangs"},
     {"one and a group",
      {"hangs", "down", "down"},
-     "master 1 (a:1): hangs; masters 2 and 3 (b:2, c:3): down"},
+     "masters 2 and 3 (b:2, c:3): down; master 1 (a:1): hangs"},
+    {"the larger group of several",
+     {"hangs", "down", "refused", "down", "refused", "down", "hangs"},
+     "masters 2, 4 and 6 (b:2, d:4, f:6): down; masters 1 and 7 (a:1, g:7): hangs; masters 3 and 5 "
+     "(c:3, e:5): refused"},
+    {"what decides comes before a larger group",
+     {"down", DECIDES "b", "down", DECIDES "a", DECIDES "a"},
+     "masters 4 and 5 (d:4, e:5): " DECIDES "a; master 2 (b:2): " DECIDES
+     "b; masters 1 and 3 (a:1, c:3): down"},
     {"the longest time",
      {WARMING "57.3 s", WARMING "61.2 s", WARMING "9.9 s"},
      "masters 1 to 3 (a:1, b:2, c:3): each " WARMING "61.2 s"},
@@ -72,7 +84,8 @@ static const char *list(const char *const *errors, char *buf, size_t size)
     unsigned len = 0;
 
     for (; errors[len] != NULL; len++)
-        troubles[len] = (struct trouble){names[len], errors[len]};
+        troubles[len] = (struct trouble){names[len], errors[len],
+                                         strncmp(errors[len], DECIDES, strlen(DECIDES)) == 0};
     troubles_list(troubles, len, buf, size);
     return buf;
 }
@@ -123,7 +136,7 @@ TEST(places_are_bounded)
 
     for (unsigned m = 0; m < 15; m++) {
         (void)snprintf(places[m], sizeof places[m], "200.100.100.1%02u:26379", m);
-        troubles[m] = (struct trouble){places[m], m < 5 ? "down" : ""};
+        troubles[m] = (struct trouble){places[m], m < 5 ? "down" : "", false};
     }
     troubles_list(troubles, 15, buf, sizeof buf);
     CHECK_STR(buf, "masters 1 to 5 (200.100.100.100:26379, 200.100.100.101:26379, "
@@ -136,5 +149,73 @@ TEST(places_are_bounded)
                    "...): down");
 }
 
+/* ---- Weight ---- */
+
+#define NOT_YET "connected, but has not answered yet"
+#define REFUSED "AUTH: WRONGPASS invalid username-password pair or user is disabled"
+
+static const struct {
+    const char *name;
+    int status;
+    unsigned members;      /* How many of the first masters. */
+    const char *errors[6]; /* Of the masters. */
+    const char *list;
+} weights[] = {
+    {"three refuse, and one may answer",
+     REDLOCK_E_FORBIDDEN,
+     5,
+     {NOT_YET, "down", REFUSED, REFUSED, REFUSED},
+     "masters 3 to 5 (c:3, d:4, e:5): " REFUSED "; master 2 (b:2): down"},
+    {"two refuse, and the one that may answer is needed",
+     REDLOCK_E_FORBIDDEN,
+     5,
+     {NOT_YET, "", "", REFUSED, REFUSED},
+     "masters 4 and 5 (d:4, e:5): " REFUSED "; master 1 (a:1): " NOT_YET},
+    {"those that are down decide, not the larger group",
+     REDLOCK_UNREACHABLE,
+     5,
+     {REFUSED, REFUSED, "down", "", ""},
+     "master 3 (c:3): down; masters 1 and 2 (a:1, b:2): " REFUSED},
+    {"warming",
+     REDLOCK_NOT_READY,
+     3,
+     {"down", "is warming up, and may vote in at most 9.1 s", ""},
+     "master 2 (b:2): is warming up, and may vote in at most 9.1 s; master 1 (a:1): down"},
+    {"a clock",
+     REDLOCK_NOT_READY,
+     3,
+     {"down", "its wall clock was stepped", ""},
+     "master 2 (b:2): its wall clock was stepped; master 1 (a:1): down"},
+    {"another set",
+     REDLOCK_E_WRONG_SET,
+     3,
+     {"down", "is no member of the set", "its set is closed"},
+     "master 2 (b:2): is no member of the set; master 3 (c:3): its set is closed; "
+     "master 1 (a:1): down"},
+    {"to found a set, all are needed",
+     REDLOCK_UNREACHABLE,
+     0,
+     {"down", "down", NOT_YET},
+     "masters 1 and 2 (a:1, b:2): down; master 3 (c:3): " NOT_YET},
+};
+
+TEST(what_decides_comes_first)
+{
+    char buf[512];
+
+    for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++) {
+        const struct members members = members_first(weights[i].members);
+        struct trouble troubles[8];
+        unsigned len = 0;
+
+        check_row = weights[i].name;
+        for (; weights[i].errors[len] != NULL; len++)
+            troubles[len] = (struct trouble){names[len], weights[i].errors[len], false};
+        troubles_weigh(troubles, len, &members, weights[i].status);
+        troubles_list(troubles, len, buf, sizeof buf);
+        CHECK_STR(buf, weights[i].list);
+    }
+}
+
 CHECK_MAIN(RUN(equal_reasons_are_one_group), RUN(what_does_not_fit_becomes_dots),
-           RUN(places_are_bounded))
+           RUN(places_are_bounded), RUN(what_decides_comes_first))

@@ -217,7 +217,7 @@ static const char *reason_of(const struct run *run)
 {
     for (uint32_t i = 0; i < run->contend->clients; i++)
         if (run->parties[i].lease != NULL &&
-            inspect_wait(run->parties[i].rl, run->parties[i].lease))
+            inspect_wait(run->parties[i].rl, run->parties[i].lease) != REDLOCK_OK)
             return redlock_errmsg(NULL);
     return NULL;
 }

@@ -288,9 +288,11 @@ static void await_lock(struct session *session, const struct cli_names *names,
  * it: that is what --wait is for. */
 static void tell_of_waiting(struct session *session, const char *before)
 {
-    if (session->done || !inspect_wait(session->rl, session->wanted))
+    int status = session->done ? REDLOCK_OK : inspect_wait(session->rl, session->wanted);
+
+    if (status == REDLOCK_OK)
         return;
-    cli_say_why(MSG_NO_MAJORITY, before, redlock_errmsg(session->rl));
+    cli_say_why(message_of_status(status), before, redlock_errmsg(session->rl));
     ev_timer_stop(session->loop, &session->patience);
 }
 

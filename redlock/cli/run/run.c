@@ -34,25 +34,25 @@ struct run {
 
 /* ---- The end of the lease ---- */
 
-static void say_lost(const struct run *run, const char *why, uint32_t left_ms)
+static void say_lost(const struct run *run, uint32_t left_ms)
 {
     char name[CLI_NAMES_SHOWN_MAX], masters[LOSS_MAX], text[LOSS_MAX + CLI_NAMES_SHOWN_MAX + 100];
+    enum msg why = inspect_loss(run->session.rl, run->lease, masters, sizeof masters);
 
-    bool is_revoked = inspect_loss(run->session.rl, run->lease, masters, sizeof masters);
-
-    if (is_revoked)
-        (void)snprintf(text, sizeof text, "lost the lock %s: %s", cli_show_name(run->name, name),
-                       masters);
-    else if (masters[0] == '\0' && redlock_remaining_ms(run->lease) == 0)
+    (void)cli_show_name(run->name, name);
+    if (why == MSG_REVOKED)
+        (void)snprintf(text, sizeof text, "lost the lock %s: %s", name, masters);
+    else if (why == MSG_NONE)
         (void)snprintf(text, sizeof text,
                        "lost the lock %s: it was not renewed in time: redlock or its host was "
                        "stopped, or too slow",
-                       cli_show_name(run->name, name));
+                       name);
     else
-        (void)snprintf(text, sizeof text, "lost the lock %s: %s, %u ms left%s%s",
-                       cli_show_name(run->name, name), why, left_ms, masters[0] != 0 ? ": " : "",
-                       masters);
-    cli_say_why(is_revoked ? MSG_REVOKED : MSG_LOST, "", text);
+        (void)snprintf(text, sizeof text, "lost the lock %s: %s, %u ms left%s%s", name,
+                       why == MSG_NOT_STORED ? "most masters no longer store it"
+                                             : "it was not renewed in time",
+                       left_ms, masters[0] != 0 ? ": " : "", masters);
+    cli_say_why(why == MSG_REVOKED ? MSG_REVOKED : MSG_LOST, "", text);
 }
 
 /* End the command before printing a message. */
@@ -65,10 +65,7 @@ static void on_lost(struct redlock_lease *lease, void *arg)
         return; /* The guardian was faster. */
     run->lost = true;
     command_end(&run->command);
-    say_lost(run,
-             left_ms > 0 ? "it could not be renewed"
-                         : "most masters no longer store it, or it ran out",
-             left_ms);
+    say_lost(run, left_ms);
 }
 
 /* ---- The command ---- */
@@ -125,7 +122,7 @@ static int run_command(struct run *run)
     note_signal(run, end->signal);
     if (end->why == LEASH_AT_DEADLINE && !run->lost) {
         run->lost = true;
-        say_lost(run, "it was not renewed in time", command_ms(end->asked_ns));
+        say_lost(run, command_ms(end->asked_ns));
     }
     if (end->why == LEASH_AT_LIMIT)
         cli_say(MSG_AT_MOST, "the command had not ended when --hold-at-most was over");

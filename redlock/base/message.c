@@ -10,7 +10,7 @@
 
 const char *message_id(enum msg message)
 {
-#define MESSAGE_ID(name, id, happened, remedy) [MSG_##name] = id,
+#define MESSAGE_ID(name, id) [MSG_##name] = id,
     static const char *const ids[MESSAGES_LEN] = {[MSG_NONE] = "", MESSAGES(MESSAGE_ID)};
 #undef MESSAGE_ID
 

@@ -2,7 +2,7 @@
  * pages.h - the entries of docs/troubleshooting.md, which the build takes into the command.
  *
  * The page is the one source.  test/tree/test-messages sees that each identifier of
- * redlock/base/message.h has an entry, and that the entry says what the table there says.
+ * redlock/base/message.h has an entry.
  */
 #ifndef REDLOCK_PAGES_H
 #define REDLOCK_PAGES_H

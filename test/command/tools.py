@@ -334,13 +334,14 @@ class Running:
         return line
 
     def wait_for_message(self, text):
-        """Wait until standard error has this text.  finish() returns only what comes after it."""
+        """Wait until standard error has this text, and return all.  finish() returns only what comes after it."""
         seen = b""
         while text.encode() not in seen:
             ready, _, _ = select.select([self.process.stderr], [], [], BOUND_S)
             data = os.read(self.process.stderr.fileno(), 4096) if ready else b""
             assert data, f"{self.args!r}: {text!r} is not in {seen!r}"
             seen += data
+        return seen.decode()
 
     def send(self, number):
         self.process.send_signal(number)

@@ -15,6 +15,10 @@
  * program may send one request twice: timeout(1) does, to us and to our group.  Chosen. */
 #define IMPATIENT_AFTER (250 * DRIFT_MS)
 
+/* How long after a signal to say that the command has not ended.  Chosen: as long as a wait for a
+ * lock is without a message. */
+#define NOT_ENDED_AFTER_S 5
+
 /* How often, and how many times, to search for processes that a killed guardian left.  Chosen, not
  * measured. */
 #define MOURN_EVERY_S 0.005
@@ -141,6 +145,25 @@ static bool asks_to_end(int signal)
     return signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
 }
 
+/* The command has got a signal that asks it to end, and works on. */
+static void on_patience(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    const struct command *command = timer->data;
+    char bound[64] = "";
+    drift_time now;
+
+    (void)loop, (void)events;
+    if (redlock_remaining_ms(command->lease) == 0)
+        return; /* The lock is lost, and the guardian ends the command. */
+    if (command->limit != DRIFT_NEVER && drift_now(&now) == 0)
+        (void)snprintf(bound, sizeof bound, ", for at most %u s more (--hold-at-most)",
+                       drift_to_ms(drift_until(now, command->limit)) / 1000);
+    cli_say(MSG_NOT_ENDED,
+            "the command got the signal, and has not ended: the lock is held until it ends%s; a "
+            "second signal kills it",
+            bound);
+}
+
 /* The session passes on the signals that would have ended us. */
 static void on_ending_signal(struct session *session, int signal)
 {
@@ -158,13 +181,16 @@ static void on_ending_signal(struct session *session, int signal)
         now = DRIFT_NEVER - 1; /* If the clock fails, the second signal counts. */
     if (asks_to_end(signal) && command->asked_at != 0 &&
         now > drift_add(command->asked_at, IMPATIENT_AFTER)) {
+        ev_timer_stop(session->loop, &command->patience);
         signal_command(command, SIGKILL);
         cli_say(MSG_COMMAND_KILLED,
                 "second signal: sent SIGKILL to the command and all its descendants");
         return;
     }
-    if (asks_to_end(signal) && command->asked_at == 0)
+    if (asks_to_end(signal) && command->asked_at == 0) {
         command->asked_at = now;
+        ev_timer_start(session->loop, &command->patience);
+    }
     signal_command(command, signal);
 }
 
@@ -327,6 +353,8 @@ static void watch(struct command *command)
     ev_io_start(loop, &command->reports);
     ev_timer_init(&command->mourning, on_mourning, MOURN_EVERY_S, MOURN_EVERY_S);
     command->mourning.data = command;
+    ev_timer_init(&command->patience, on_patience, NOT_ENDED_AFTER_S, 0);
+    command->patience.data = command;
     ev_timer_init(&command->waking, on_waking, WAKE_EVERY_S, WAKE_EVERY_S);
     command->session->on_signal = on_ending_signal;
     command->session->on_signal_arg = command;
@@ -341,6 +369,7 @@ static void unwatch(struct command *command)
     ev_io_stop(loop, &command->reports);
     ev_timer_stop(loop, &command->mourning);
     ev_timer_stop(loop, &command->waking);
+    ev_timer_stop(loop, &command->patience);
 }
 
 /* ---- All of it ---- */
@@ -381,6 +410,7 @@ int command_run(struct command *command, struct session *session, struct redlock
 {
     command->session = session;
     command->lease = lease;
+    command->limit = order->limit.kill;
     terminal_open(&command->terminal);
     watch(command);
     cli_never_wait();

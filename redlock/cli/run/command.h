@@ -24,9 +24,11 @@ struct command {
     ev_signal signals[COMMAND_SIGNALS_LEN];
     ev_io reports;           /* Watches for reports of the guardian. */
     ev_timer waking;         /* Rings after a loss, to continue a stopped guardian. */
+    ev_timer patience;       /* Rings if the command has not ended after a signal. */
     ev_timer mourning;       /* Rings after the guardian was killed, to kill its processes. */
     unsigned mourn_looks;    /* How often mourning has rung. */
     drift_time immune_since; /* Since when all that is left is immune (family.h).  0: not yet. */
+    drift_time limit;        /* When --hold-at-most kills the command.  DRIFT_NEVER: never. */
     drift_time asked_at;     /* When the first signal to end came.  0: none has. */
     unsigned signals_sent;   /* How many signals were passed on. */
     bool got[NSIG];          /* Signals that came, and would have ended us. */

@@ -38,6 +38,9 @@
 extern "C" {
 #endif
 
+/* REDLOCK_MUST_CHECK: a compiler warns if the result is ignored.  That is a mistake with calls that
+ * give a lock or more time, that write a ret_* argument only if they succeed, or that only
+ * report something. */
 #if defined(__GNUC__)
 #define REDLOCK_API __attribute__((visibility("default")))
 #define REDLOCK_MUST_CHECK __attribute__((warn_unused_result))
@@ -83,10 +86,10 @@ enum redlock_status {
 };
 
 /* A constant English text for any status, known or not.  Never NULL.  Any thread. */
-REDLOCK_API const char *redlock_strerror(int status);
+REDLOCK_API REDLOCK_MUST_CHECK const char *redlock_strerror(int status);
 
 /* The version of the library, as in "1.2.3".  Any thread. */
-REDLOCK_API const char *redlock_version(void);
+REDLOCK_API REDLOCK_MUST_CHECK const char *redlock_version(void);
 
 enum redlock_level { REDLOCK_LOG_ERROR, REDLOCK_LOG_WARNING, REDLOCK_LOG_INFO, REDLOCK_LOG_DEBUG };
 
@@ -283,7 +286,7 @@ REDLOCK_API struct redlock *redlock_close(struct redlock *rl);
  * is valid until the next call of the library in this thread.  rl may be NULL,
  * for instance after redlock_open() failed.
  */
-REDLOCK_API const char *redlock_errmsg(const struct redlock *rl);
+REDLOCK_API REDLOCK_MUST_CHECK const char *redlock_errmsg(const struct redlock *rl);
 
 /*
  * Blocking calls, for blocking clients only (else E_STATE).  Any thread.
@@ -436,7 +439,7 @@ REDLOCK_API int redlock_detach(struct redlock_lease *lease);
 /* How long the lock can still be relied on, by a clock that is read now, rounded
  * down.  0: it is not held.  Any thread.  It waits for no other thread, so call it
  * before each step that needs the lock. */
-REDLOCK_API uint32_t redlock_remaining_ms(const struct redlock_lease *lease);
+REDLOCK_API REDLOCK_MUST_CHECK uint32_t redlock_remaining_ms(const struct redlock_lease *lease);
 
 /* What a client knows of a lease.  Grows as the options do. */
 struct redlock_lease_info {
@@ -511,7 +514,8 @@ struct redlock_stats {
     struct redlock_histogram extend; /* For each of extended: from its requests. */
 };
 /* Returns OK, E_INVAL, E_STATE. */
-REDLOCK_API int redlock_stats(struct redlock *rl, struct redlock_stats *ret_stats);
+REDLOCK_API REDLOCK_MUST_CHECK int redlock_stats(struct redlock *rl,
+                                                 struct redlock_stats *ret_stats);
 
 #define REDLOCK_ADDRESS_MAX 264 /* Bytes of an address in struct redlock_master_stats. */
 
@@ -541,8 +545,8 @@ struct redlock_master_stats {
 };
 /* number: 1 to REDLOCK_MASTERS_MAX, as in messages.  Returns OK, E_STATE, or E_INVAL: no master has
  * this number. */
-REDLOCK_API int redlock_master_stats(struct redlock *rl, unsigned number,
-                                     struct redlock_master_stats *ret_stats);
+REDLOCK_API REDLOCK_MUST_CHECK int redlock_master_stats(struct redlock *rl, unsigned number,
+                                                        struct redlock_master_stats *ret_stats);
 
 /*
  * Whether a majority of the masters may vote now, as far as the client knows.  It asks

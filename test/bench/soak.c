@@ -156,7 +156,8 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < 2 * KINDS; i++)
         (void)pthread_join(workers[i].thread, NULL);
     (void)pthread_join(guest, NULL);
-    (void)redlock_stats(rl, &stats);
+    if (redlock_stats(rl, &stats) != REDLOCK_OK)
+        return 1;
     (void)redlock_close(rl);
     (void)printf("%lu locks, %lu refused; %" PRIu64 " links came up; %lu clients came and went\n",
                  atomic_load(&locks), atomic_load(&refusals), stats.connects,

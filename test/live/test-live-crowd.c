@@ -96,7 +96,7 @@ static struct redlock_stats sum_up(unsigned clients)
     for (unsigned i = 0; i < clients; i++) {
         struct redlock_stats stats = {.size = sizeof stats};
 
-        redlock_stats(parties[i].rl, &stats);
+        CHECK_INT(redlock_stats(parties[i].rl, &stats), REDLOCK_OK);
         sum.commands += stats.commands;
         sum.rounds += stats.rounds;
     }
@@ -110,7 +110,7 @@ static bool are_up(void *arg)
     for (unsigned i = 0; i < *clients; i++) {
         struct redlock_stats stats = {.size = sizeof stats};
 
-        redlock_stats(parties[i].rl, &stats);
+        CHECK_INT(redlock_stats(parties[i].rl, &stats), REDLOCK_OK);
         if (stats.masters_up < MASTERS)
             return false;
     }

@@ -219,9 +219,9 @@ static void set_tls(const struct cli *cli, struct redlock_options *opts)
 {
     const char *verify = or_variable(cli->tls_verify, "REDLOCK_TLS_VERIFY");
 
-    opts->tls_ca = or_variable(cli->tls_ca, "REDLOCK_TLS_CA");
-    opts->tls_cert = or_variable(cli->tls_cert, "REDLOCK_TLS_CERT");
-    opts->tls_key = or_variable(cli->tls_key, "REDLOCK_TLS_KEY");
+    opts->tls_ca = cli->tls_ca; /* The library reads the variables of these three. */
+    opts->tls_cert = cli->tls_cert;
+    opts->tls_key = cli->tls_key;
     opts->tls_server_name = or_variable(cli->tls_server_name, "REDLOCK_TLS_SERVER_NAME");
     opts->tls_verify =
         verify == NULL || strcmp(take_verify(cli, "REDLOCK_TLS_VERIFY", verify), "full") == 0;

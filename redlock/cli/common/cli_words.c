@@ -114,26 +114,17 @@ void cli_say_status(int status)
     cli_say(message_of_status(status), "%s", redlock_errmsg(NULL));
 }
 
-/* The name of an option of the library where text begins, as the user gave it.  NULL: none. */
-static const char *own_name(const struct cli *cli, const char *text, size_t *ret_len)
+/* The option of the command for the option of the library with which text begins.  NULL: none. */
+static const char *own_name(const char *text, size_t *ret_len)
 {
-    const struct {
-        const char *library, *option, *variable, *value;
-    } rows[] = {
-        {"tls_ca", "--tls-ca", "REDLOCK_TLS_CA", cli->tls_ca},
-        {"tls_cert", "--tls-cert", "REDLOCK_TLS_CERT", cli->tls_cert},
-        {"tls_key", "--tls-key", "REDLOCK_TLS_KEY", cli->tls_key},
-    };
-    size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz_");
+    static const struct {
+        const char *library, *own;
+    } rows[] = {{"tls_ca", "--tls-ca"}, {"tls_cert", "--tls-cert"}, {"tls_key", "--tls-key"}};
 
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        bool is_variable = rows[i].value == NULL && getenv(rows[i].variable) != NULL;
-
-        if (strlen(rows[i].library) != len || strncmp(rows[i].library, text, len) != 0)
-            continue;
-        *ret_len = len;
-        return is_variable ? rows[i].variable : rows[i].option;
-    }
+    *ret_len = strspn(text, "abcdefghijklmnopqrstuvwxyz_");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strlen(rows[i].library) == *ret_len && strncmp(rows[i].library, text, *ret_len) == 0)
+            return rows[i].own;
     return NULL;
 }
 
@@ -145,7 +136,7 @@ void cli_say_unopened(const struct cli *cli, int status)
     size_t len = 0, word_len;
 
     for (bool begins = true; *at != '\0' && len + 32 < sizeof line; begins = at[-1] == ' ') {
-        name = begins ? own_name(cli, at, &word_len) : NULL;
+        name = begins ? own_name(at, &word_len) : NULL;
         if (name != NULL)
             len += (size_t)snprintf(line + len, sizeof line - len, "%s", name);
         else

@@ -117,14 +117,19 @@ static bool are_up(void *arg)
     return true;
 }
 
-static bool are_queued(void *arg)
+/* On each master, count() gives as many. */
+static bool all_have(long long (*count)(struct server *server, const char *name), long long want)
 {
-    const unsigned *waiters = arg;
     unsigned m = 0;
 
-    while (m < MASTERS && server_queued(&three.server[m], NAME) == (long long)*waiters)
+    while (m < MASTERS && count(&three.server[m], NAME) == want)
         m++;
     return m == MASTERS;
+}
+
+static bool are_queued(void *arg)
+{
+    return all_have(server_queued, *(const unsigned *)arg);
 }
 
 /* The first party has the lock, and the others are queued in order. */
@@ -142,12 +147,7 @@ static void begin(unsigned len)
 
 static bool listen_all(void *arg)
 {
-    const unsigned *clients = arg;
-    unsigned m = 0;
-
-    while (m < MASTERS && server_listeners(&three.server[m], NAME) == (long long)*clients)
-        m++;
-    return m == MASTERS;
+    return all_have(server_listeners, *(const unsigned *)arg);
 }
 
 /* Each hands the lock over to the next. */

@@ -105,6 +105,13 @@ static bool is_not_there(void *arg)
     return !is_there(arg);
 }
 
+/* The first three servers are the set, in its first version. */
+static void begin_with_three(void)
+{
+    make_ready();
+    write_set("123", 1, "123", NULL);
+}
+
 /* ---- One client ---- */
 
 TEST(one_member_of_the_list_names_the_others)
@@ -115,8 +122,7 @@ TEST(one_member_of_the_list_names_the_others)
         char list[200];
 
         check_row = pilot_kind_name(kind);
-        make_ready();
-        write_set("123", 1, "123", NULL);
+        begin_with_three();
         pilot_open(&pilot, kind, list_of("2", ",", list), 0);
         CHECK_INT(pilot_lock_for(&pilot, "x", 30000, true, 0, &lease), REDLOCK_OK);
         CHECK(pilot_until_up(&pilot, 3));
@@ -136,8 +142,7 @@ TEST(a_hold_is_renewed_through_a_change)
         char list[200];
 
         check_row = pilot_kind_name(kind);
-        make_ready();
-        write_set("123", 1, "123", NULL);
+        begin_with_three();
         pilot_open(&pilot, kind, list_of("123", ",", list), 0);
         /* A round that is won asks no more masters.  A member that stays without the token gives no
          * extension, so all must be up before the lock is taken. */
@@ -165,8 +170,7 @@ TEST(a_hold_without_renewal_hears_of_a_change)
     struct pilot pilot;
     char list[200];
 
-    make_ready();
-    write_set("123", 1, "123", NULL);
+    begin_with_three();
     pilot_open(&pilot, PILOT_LOOP, list_of("123", ",", list), 0);
     CHECK_INT(pilot_lock_for(&pilot, "x", 60000, false, 0, &lease), REDLOCK_OK);
     write_set("1234", 2, "123", "1234");
@@ -187,8 +191,7 @@ TEST(a_hold_is_lost_if_the_new_list_cannot_store_it)
     struct pilot pilot;
     char list[200];
 
-    make_ready();
-    write_set("123", 1, "123", NULL);
+    begin_with_three();
     server_kill(&five.server[3]);
     server_kill(&five.server[4]);
     pilot_open(&pilot, PILOT_LOOP, list_of("123", ",", list), 0);
@@ -211,8 +214,7 @@ static void leave_one_behind(void)
     const char *ballot = "0000000100000002";
     char list[200], accepted[240];
 
-    make_ready();
-    write_set("123", 1, "123", NULL);
+    begin_with_three();
     write_set("45", 3, "145", NULL);
     (void)snprintf(accepted, sizeof accepted, "%s %s", ballot, list_of("12", " ", list));
     (void)server_int(&five.server[0], "HSET redlock:master ballot %s accepted %s", ballot,
@@ -285,6 +287,15 @@ static void be_short(struct redlock_options *opts)
     opts->max_ttl_ms = SHORT_MS;
 }
 
+/* A client of the set of three. */
+static void open_short(struct pilot *pilot)
+{
+    char list[200];
+
+    CHECK_INT(pilot_try_open(pilot, PILOT_LOOP, list_of("123", ",", list), be_short), REDLOCK_OK);
+    CHECK(pilot_until_up(pilot, 3));
+}
+
 static bool is_alone(void *arg)
 {
     return server_clients(arg) == 0;
@@ -294,13 +305,10 @@ TEST(a_removed_master_loses_its_link)
 {
     struct redlock_lease *lease;
     struct pilot pilot;
-    char list[200];
 
-    make_ready();
-    write_set("123", 1, "123", NULL);
-    CHECK_INT(pilot_try_open(&pilot, PILOT_LOOP, list_of("123", ",", list), be_short), REDLOCK_OK);
+    begin_with_three();
+    open_short(&pilot);
     CHECK_INT(pilot_lock_for(&pilot, "x", SHORT_MS, true, 0, &lease), REDLOCK_OK);
-    CHECK(pilot_until_up(&pilot, 3));
     write_set("1234", 3, "124", NULL);
     CHECK(pilot_until(&pilot, is_alone, &five.server[2]));
     CHECK(pilot_until_up(&pilot, 3));
@@ -317,12 +325,9 @@ TEST(numbers_are_used_again)
     static const char *const lists[] = {"123", "145", "123", "345", "234", "125"};
     struct redlock_lease *lease;
     struct pilot pilot;
-    char list[200];
 
-    make_ready();
-    write_set("123", 1, "123", NULL);
-    CHECK_INT(pilot_try_open(&pilot, PILOT_LOOP, list_of("123", ",", list), be_short), REDLOCK_OK);
-    CHECK(pilot_until_up(&pilot, 3));
+    begin_with_three();
+    open_short(&pilot);
     for (unsigned i = 1; i < 12; i++) {
         check_row = lists[i % 6];
         write_set("12345", i + 1, lists[i % 6], NULL);
@@ -341,12 +346,9 @@ TEST(all_members_of_version_1_forget_together)
 {
     struct redlock_lease *lease;
     struct pilot pilot;
-    char list[200];
 
-    make_ready();
-    write_set("123", 1, "123", NULL);
-    CHECK_INT(pilot_try_open(&pilot, PILOT_LOOP, list_of("123", ",", list), be_short), REDLOCK_OK);
-    CHECK(pilot_until_up(&pilot, 3));
+    begin_with_three();
+    open_short(&pilot);
     write_set("12345", 3, "145", NULL); /* Meanwhile it does nothing. */
     for (unsigned i = 0; i < MASTERS; i++)
         (void)server_int(&five.server[i], i < 3 ? "FLUSHALL" : "SETNX x other");
@@ -407,8 +409,7 @@ static void begin_parties(const struct redlock_lock_options *opts)
 {
     char list[200];
 
-    make_ready();
-    write_set("123", 1, "123", NULL);
+    begin_with_three();
     for (unsigned i = 0; i < PARTIES; i++) {
         party_open(&parties[i], list_of("321", ",", list), PILOT_REPLY_TIMEOUT_MS);
         CHECK_INT(party_lock(&parties[i], "x", opts), REDLOCK_OK);
@@ -495,8 +496,7 @@ TEST(a_blocking_waiter_follows)
     pthread_t thread;
     char list[200];
 
-    make_ready();
-    write_set("123", 1, "123", NULL);
+    begin_with_three();
     pilot_open(&holder, PILOT_BLOCKING, list_of("123", ",", list), 0);
     pilot_open(&pilot, PILOT_BLOCKING, list_of("123", ",", list), 0);
     CHECK_INT(pilot_lock_for(&holder, "x", TTL_MS, true, 0, &lease), REDLOCK_OK);
@@ -527,8 +527,7 @@ TEST(a_token_is_adopted_across_a_change)
     struct pilot first, second;
     char list[200], token[REDLOCK_TOKEN_MAX + 1];
 
-    make_ready();
-    write_set("123", 1, "123", NULL);
+    begin_with_three();
     pilot_open(&first, PILOT_LOOP, list_of("123", ",", list), 0);
     pilot_open(&second, PILOT_LOOP, list_of("2", ",", list), 0);
     redlock_lock_options_init(&opts);

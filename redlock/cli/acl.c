@@ -149,6 +149,7 @@ const struct cli_command cli_acl = {
             "To keep them, run ACL SAVE if the master has an aclfile, else CONFIG REWRITE,\n"
             "which writes users to redis.conf.\n"
             "Check them with `redlock doctor` and the same options.\n"
+            "The user may not run `redlock list`, which also needs +scan +strlen.\n"
             "\n"
             "  --user NAME            the user (redlock)\n"
             "  --names PATTERN        the names of the locks, a pattern as in Redis (*: all\n"

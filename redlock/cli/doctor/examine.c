@@ -40,7 +40,7 @@ static void find_refusal(struct exam *exam, enum handshake_step step, const stru
                       ? (exam->uri->tls ? PASSWORD_ADVICE "(rediss://:PASSWORD@HOST:PORT)"
                                         : PASSWORD_ADVICE "(redis://:PASSWORD@HOST:PORT)")
                       : "put it into the list, with a password: the list has none for this host",
-                  "%s", error);
+                  "%s", reply->text);
         return;
     }
     switch (step) {

@@ -14,6 +14,7 @@ import time
 sys.dont_write_bytecode = True
 
 from command import tools  # noqa: E402 pylint: disable=wrong-import-position
+from shell import default_signals  # noqa: E402 pylint: disable=wrong-import-position
 
 ERASE_BELOW = "\033[J"  # The end of a page.
 SEQUENCE = re.compile(r"\033\[([0-9;?]*)([A-Za-z])")
@@ -104,6 +105,7 @@ class Terminal:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+            default_signals()
             os.execve(tools.redlock, ["redlock", *tools.PATIENT, *args], env)
 
     def resize(self, rows, columns, told=True):
@@ -113,6 +115,7 @@ class Terminal:
 
     def read(self):
         """False: it was the end."""
+        assert select.select([self.fd], [], [], tools.BOUND_S)[0], f"nothing more comes after {self.seen!r}"
         try:
             data = os.read(self.fd, 65536).decode()
         except OSError:  # The program has ended, and all is read.

@@ -23,6 +23,12 @@ def patient():
     return path
 
 
+def default_signals():
+    """A shell without job control starts a program in the background with SIGINT and SIGQUIT ignored."""
+    for number in signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGTSTP:
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Shell:
     """An interactive shell on its own terminal, for typing."""
 
@@ -30,6 +36,7 @@ class Shell:
         self.seen = ""
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            default_signals()
             os.environ.clear()
             os.environ.update(tools.environment(PS1="$ ", TERM="dumb", REDLOCK=patient(), HISTFILE=""))
             os.execvp("bash", ["bash", "--norc", "--noprofile", "--noediting", "-i"])

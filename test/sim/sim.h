@@ -127,12 +127,12 @@ void memory_reset(void);
     X(WAKE_TWICE, "message to a waiter that came twice")                          \
     X(ADOPTED, "lease handed to another client")                                  \
     X(ADOPTED_STALE, "token adopted of a lease that was over")                    \
-    X(PARTNER, "token adopted of a lease that another client has")                \
     X(MISUSE, "call that is not allowed")                                         \
     X(STEP, "wall clock of a master stepped")                                     \
     X(COPY, "master that came back on a copy of another's data")                  \
     X(REVOKED, "lock that an operator revoked on a master")                       \
     X(REVOKE_HEARD, "extension of a lock that was revoked")                       \
+    X(PARTNER, "token adopted of a lease that another client has")                \
     X(STEP_SEEN, "turn with a master that did not count since its clock was stepped")
 
 #define SIM_FAULT_NAME(name, text) FAULT_##name,

@@ -81,6 +81,7 @@ void place_on_round(struct place *p)
  * the waiter's turn before, it is still its turn there. */
 void place_on_ask(struct place *p, quorum_mask masters)
 {
+    p->asked |= masters;
     p->granted &= (quorum_mask)~masters;
     p->said &= (quorum_mask)~masters;
     if (p->ticket == 0)
@@ -151,12 +152,25 @@ void place_on_named(struct place *p, unsigned master)
 
 void place_on_left(struct place *p, quorum_mask left)
 {
+    p->asked &= (quorum_mask)~left;
     p->told &= (quorum_mask)~left;
     p->stored &= (quorum_mask)~left;
     p->said &= (quorum_mask)~left;
     p->named &= (quorum_mask)~left;
     p->granted &= (quorum_mask)~left;
     p->full &= (quorum_mask)~left;
+}
+
+/* The token may still wait there, or hold the key.  Its release deletes it. */
+quorum_mask place_leave_removed(struct place *p, quorum_mask up)
+{
+    quorum_mask removed = p->asked & up & (quorum_mask)~members_all(p->members);
+
+    p->asked &= (quorum_mask)~removed;
+    p->told &= (quorum_mask)~removed;
+    p->stored &= (quorum_mask)~removed;
+    p->named &= (quorum_mask)~removed;
+    return removed;
 }
 
 /* A round may reach some masters before a release and others after it.  So masters that granted

@@ -47,6 +47,7 @@
 
 struct place {
     const struct members *members; /* The members now.  The caller owns and changes it. */
+    quorum_mask asked;             /* Masters that may have the waiter in their queues. */
     quorum_mask told;              /* Masters that have reported a number. */
     quorum_mask stored;   /* Masters that store the waiter with its ticket, or with top while it
                            * has none. */
@@ -58,8 +59,7 @@ struct place {
     quorum_mask full;     /* Masters whose queues have no room. */
     bool hurries;         /* The waiter has a ticket that too few masters store. */
     bool stirred;         /* Since the round began, news of the waiter's turn or ticket has come. */
-    bool joined;          /* A master was asked, and may have the waiter in its queue. */
-    bool left;            /* All masters were sent a request to take it out of the queue. */
+    bool left;            /* Its masters were sent a request to take it out of the queue. */
     bool passes;          /* A token waits with the waiter, so that a release can grant it. */
     bool won;             /* The waiter got the lock. */
     uint32_t patience_ms; /* The waiter counts as alive for this long after a heartbeat. */
@@ -105,6 +105,10 @@ void place_on_named(struct place *p, unsigned master);
 
 /* These numbers belong to other masters from now on. */
 void place_on_left(struct place *p, quorum_mask left);
+
+/* Masters that may have the waiter in their queues though they were removed from the set, and that
+ * can be sent a command.  The caller takes it out of them. */
+quorum_mask place_leave_removed(struct place *p, quorum_mask up);
 
 /* Masters where the waiter's token may wait with it: all that were sent its ticket.  Rule 13 of
  * quorum.c. */

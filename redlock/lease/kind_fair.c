@@ -8,11 +8,13 @@
  * Rules
  * - A master answers a heartbeat with OK, with the number of the waiter's place, or with 0: the
  *   queue is full.
- * - A waiter that stops waiting leaves the queue on every master before its release is sent.  So
- *   the release notifies the next waiter.
+ * - A waiter that stops waiting leaves the queue on every master that it asked, before its release
+ *   is sent.  So the release notifies the next waiter.
  * - On a master where the waiter may have the key, its release notifies.  On the others the ZREM is
  *   followed by a release that only notifies: the waiter may have been the first while the lock was
  *   free.
+ * - A waiter leaves the queue of a master that was removed from the set as soon as it can.  No
+ *   heartbeat goes there any more, and the link may be closed before the waiter's patience ends.
  */
 #include <stdio.h>
 
@@ -118,21 +120,31 @@ static void leave(const struct redlock_lease *lease, quorum_mask masters)
     say(leases->masters, others, wire_fair(scratch, SCRIPT_RELEASE_FAIR, true, &args));
 }
 
+/* No waiter there is notified, because the members alone grant the lock. */
+static void leave_removed(const struct redlock_lease *lease)
+{
+    struct masters *masters = lease->leases->masters;
+    quorum_mask removed = place_leave_removed(lease_extra(lease), masters->peers.up);
+    struct wire_args args = {.name = lease->name, .name_len = lease->name_len};
+
+    if (removed == 0)
+        return;
+    fill(lease, 0, NULL, &args);
+    say(masters, removed, wire_leave(masters->peers.scratch, &args));
+}
+
 static void on_step(struct redlock_lease *lease)
 {
     struct place *place = lease_extra(lease);
     quorum_mask settled;
 
-    if (place->left)
+    leave_removed(lease);
+    if (place->left || place->asked == 0 || lease_is_waiting(lease))
         return;
-    if (lease_is_waiting(lease)) {
-        place->joined = true;
-    } else if (place->joined) {
-        place->left = true;
-        place->won = lease->q.state == QUORUM_HELD || lease->q.state == QUORUM_EXTENDING;
-        settled = place_settled(place, lease->q.may_hold & lease->q.live);
-        leave(lease, lease->leases->masters->peers.up & (quorum_mask)~settled);
-    }
+    place->left = true;
+    place->won = lease->q.state == QUORUM_HELD || lease->q.state == QUORUM_EXTENDING;
+    settled = place_settled(place, lease->q.may_hold & lease->q.live);
+    leave(lease, place->asked & (quorum_mask)~settled);
 }
 
 static void on_ask(struct redlock_lease *lease, const struct quorum_send *send)
@@ -147,6 +159,7 @@ static void on_ask_again(struct redlock_lease *lease, unsigned master)
     struct place *place = lease_extra(lease);
 
     place_on_ask(place, mask_of(master));
+    leave_removed(lease);
     if (place->left)
         leave(lease, mask_of(master));
 }

@@ -5,10 +5,15 @@
  *          in the queues of a majority, with one ticket, since before the holder asked.
  *  wakes   A waiter begins its round soon after a majority of masters announced its turn, in
  *          good health.
+ *  leak    A detached lock keeps its place at no member.  No lock keeps its place at a master
+ *          that its client found removed, and could send a command.  This is promised in good
+ *          health only: a master that missed the command keeps the place until the waiter's
+ *          patience ends.
  *
  * Order is judged by the servers' data, not by what clients know.  So it is promised only
  * while a majority keeps the waiter in its queues.
  */
+#include "net.h"
 #include "oracle.h"
 #include "store.h"
 #include "world.h"
@@ -250,6 +255,13 @@ void line_on_detach(const struct lease_rec *rec)
     rec->process->detached.at = world.now;
 }
 
+static unsigned members_of(const struct ev_loop *process)
+{
+    const struct lists lists = process_lists(process);
+
+    return lists.from | lists.to;
+}
+
 /* The process that gets a detached token cannot drop its place, so the one that detached it has. */
 static void check_detached(struct ev_loop *process)
 {
@@ -258,16 +270,92 @@ static void check_detached(struct ev_loop *process)
     if (process->detached.waiter == 0 || world.now - since < waits_slack())
         return;
     for (unsigned m = 0; m < world.plan.servers && process_is_healthy(process, since); m++)
-        if (line_find(&world.servers[m].lines[process->detached.resource],
+        if ((members_of(process) >> m & 1) != 0 &&
+            line_find(&world.servers[m].lines[process->detached.resource],
                       process->detached.waiter) != NULL)
             world_fail("leak", "master %u keeps the place of a lock that client %u has detached", m,
                        process->number);
     process->detached.waiter = 0;
 }
 
+static bool is_fine(const struct server *server)
+{
+    return server->alive && !server->hung && server->mood == MOOD_FINE;
+}
+
+/* The masters of these to which the client can send a command. */
+static unsigned within_reach(struct ev_loop *process, unsigned masters)
+{
+    for (unsigned m = 0; m < world.plan.servers; m++) {
+        const struct conn *conn = process_conn(process, m);
+
+        if (conn == NULL || !is_fine(&world.servers[m]))
+            masters &= ~(1u << m);
+        else
+            process->removed.conns[m] = conn->number;
+    }
+    return masters;
+}
+
+static void note_removed(struct ev_loop *process)
+{
+    unsigned members = members_of(process), removed = process->removed.members & ~members;
+
+    process->removed.members = members;
+    process->removed.masters &= ~members;
+    if (removed == 0)
+        return;
+    process->removed.masters = within_reach(process, removed);
+    process->removed.at = process_now(process);
+}
+
+/* Whether a lock that the program has now has a place there. */
+static bool has_place(const struct ev_loop *process, struct server *server)
+{
+    for (unsigned i = 0; i < world.plan.leases; i++) {
+        const struct lease_rec *rec = process->recs[i];
+
+        if (rec != NULL && rec->is_fair && rec->waiter >= 0 &&
+            line_find(&server->lines[rec->resource], rec->waiter) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* All that the client sent has arrived.  A change of the members counts as a fault, but is none
+ * here. */
+static bool has_left(const struct ev_loop *process, unsigned m)
+{
+    const struct conn *conn = process_conn(process, m);
+
+    return conn != NULL && conn->number == process->removed.conns[m] &&
+           is_fine(&world.servers[m]) &&
+           process->sick_until <= process->removed.at + 2 * world.plan.quick;
+}
+
+/* No heartbeat goes to a master that was removed, and its link is closed soon. */
+static void check_removed(struct ev_loop *process)
+{
+    unsigned masters = process->removed.masters;
+
+    if (masters == 0 || world.now < process->removed.at + waits_slack())
+        return;
+    process->removed.masters = 0;
+    for (unsigned m = 0; m < world.plan.servers; m++) {
+        if (!(masters >> m & 1) || !has_left(process, m))
+            continue;
+        tally.checks++;
+        if (has_place(process, &world.servers[m]))
+            world_fail("leak", "master %u was removed, and keeps the place of a lock of client %u",
+                       m, process->number);
+    }
+}
+
 void line_on_turn(struct ev_loop *process)
 {
     check_detached(process);
+    note_removed(process);
+    check_removed(process);
     if (world.plan.operators > 0) /* Which masters announce it depends on the client's version. */
         return;
     for (unsigned place = 0; place < world.plan.leases; place++) {

@@ -101,6 +101,16 @@ static unsigned master_of(const struct ev_loop *process, unsigned server)
     return QUORUM_MASTERS_MAX;
 }
 
+const struct conn *process_conn(const struct ev_loop *process, unsigned server)
+{
+    unsigned m = process->rl != NULL ? master_of(process, server) : QUORUM_MASTERS_MAX;
+    const struct conn *conn = NULL;
+
+    if (m < QUORUM_MASTERS_MAX && (process->rl->masters.peers.up & 1u << m))
+        conn = conn_of(process, process->rl->masters.peers.links[m]);
+    return conn != NULL && !conn->mute ? conn : NULL;
+}
+
 /* The client knows what the master stores of the set.  Else its votes do not count yet. */
 static bool is_known(const struct ev_loop *process, unsigned m, const struct server *server)
 {
@@ -126,18 +136,14 @@ bool process_is_linked(const struct ev_loop *process)
         return false;
     for (unsigned i = 0; i < world.plan.servers; i++) {
         const struct server *server = &world.servers[i];
-        const struct conn *conn;
         unsigned m;
 
         if (!((lists.from | lists.to) >> i & 1))
             continue;
+        if (process_conn(process, i) == NULL)
+            return false;
         m = master_of(process, i);
-        if (m == QUORUM_MASTERS_MAX || !(process->rl->masters.peers.up & 1u << m))
-            return false;
         if (world.plan.operators > 0 && !is_known(process, m, server))
-            return false;
-        conn = conn_of(process, process->rl->masters.peers.links[m]);
-        if (conn == NULL || conn->mute)
             return false;
         if (!server->alive || server->hung || server->mood != MOOD_FINE)
             return false;

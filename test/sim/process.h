@@ -73,7 +73,13 @@ struct ev_loop {
         int waiter; /* 0: none. */
         unsigned resource;
         sim_time at;
-    } detached;      /* The place of the fair lock that was detached last. */
+    } detached; /* The place of the fair lock that was detached last. */
+    struct {
+        unsigned members; /* By the version that its client knows. */
+        unsigned masters; /* Those that it found removed, and could send a command. */
+        uint64_t conns[SIM_SERVERS_MAX]; /* The numbers of their connections. */
+        sim_time at;
+    } removed;
     bool has_probed; /* It got the lock that proves that locks can be had again. */
     struct storm queries[SIM_SERVERS_MAX][SIM_RESOURCES_MAX]; /* Queries of waiters (storms.c). */
     sim_time heard_at;     /* The last announcement, or answer to a query. */
@@ -101,6 +107,8 @@ void process_sicken(struct ev_loop *process, sim_time until);
 /* Nothing was faulty for the process since then. */
 bool process_is_healthy(const struct ev_loop *process, sim_time since);
 bool process_is_linked(const struct ev_loop *process);
+/* The connection of the link to this server; NULL: the link is not up. */
+const struct conn *process_conn(const struct ev_loop *process, unsigned server);
 /* The list of its client; that of the set that the client obeys; the lists by which the client
  * counts now. */
 const struct list *process_own_list(const struct ev_loop *process);

@@ -317,6 +317,29 @@ TEST(a_number_that_another_master_gets_is_forgotten)
     CHECK_UINT(p.ticket, 1);
 }
 
+/* Members that come back later do not have the waiter any more. */
+TEST(a_waiter_leaves_removed_masters_once_and_soon)
+{
+    struct members members = members_first(5);
+
+    begin(5);
+    p.members = &members;
+    place_on_ask(&p, 0xf);
+    for (unsigned m = 0; m < 4; m++)
+        place_on_number(&p, m, 1);
+    place_on_named(&p, 3);
+    CHECK_UINT(place_leave_removed(&p, ALL), 0);
+    members = (struct members){0x15, 7};
+    CHECK_UINT(place_leave_removed(&p, 7), 0); /* It is away. */
+    CHECK_UINT(place_leave_removed(&p, ALL), 8);
+    CHECK_UINT(place_leave_removed(&p, ALL), 0);
+    CHECK_UINT(p.asked | p.told | p.stored, 7);
+    CHECK_UINT(p.named, 0);
+    place_on_left(&p, 6);
+    members = (struct members){0x10, 0x10};
+    CHECK_UINT(place_leave_removed(&p, ALL), 1);
+}
+
 /* ---- Heartbeats ---- */
 
 /* They are as long as before, on average, but for half the spread. */
@@ -400,6 +423,7 @@ TEST(a_name_of_another_client_is_none)
 
 CHECK_MAIN(RUN(a_name_says_which_lease_of_which_client_waits),
            RUN(a_name_of_another_client_is_none), RUN(heartbeats_of_one_client_go_together),
+           RUN(a_waiter_leaves_removed_masters_once_and_soon),
            RUN(pauses_between_heartbeats_differ_little),
            RUN(a_number_that_another_master_gets_is_forgotten),
            RUN(the_greatest_of_a_majority_is_the_ticket), RUN(one_master_is_no_majority),

@@ -942,6 +942,15 @@ static void on_refusal(struct quorum *q, quorum_mask from)
     q->asked &= (quorum_mask) ~(q->fresh & from); /* It may be given the token. */
 }
 
+/* Rule 13.  A vote that comes alone is followed by others at once, or by a round that asks for
+ * them. */
+static void follow_up(struct step *s)
+{
+    struct quorum *q = s->q;
+
+    q->timeout = earlier(q->timeout, drift_add(s->ev->now, q->config.reply_timeout));
+}
+
 static void on_reply(struct step *s)
 {
     struct quorum *q = s->q;
@@ -953,7 +962,8 @@ static void on_reply(struct step *s)
     if (s->ev->ask != q->ask_of[s->ev->master] || !(q->owing & from))
         return; /* A newer command was sent on the same link; only its answer counts.  A token that
                  * stands has one number in all rounds.  So an answer that comes between two rounds
-                 * is not counted: it may answer an older request than sent says. */
+                 * is not counted: it may answer an older request than sent says.  A yes lets the
+                 * next round, which counts it, come soon. */
     q->owing &= (quorum_mask)~from;
     if (yes && s->ev->command != QUORUM_CMD_RELEASE)
         q->fresh &= (quorum_mask)~from; /* Perhaps too late for the ask, but it has the token. */
@@ -991,11 +1001,12 @@ static void on_reply(struct step *s)
         if (s->ev->elsewhere)
             q->elsewhere++;
     }
+    if (yes && q->state == QUORUM_PAUSING && (holders(q) & from))
+        follow_up(s);
     judge(s);
 }
 
-/* Rule 13.  A vote that comes alone is followed by others at once, or by a round that asks for
- * them. */
+/* Rule 13. */
 static void on_grant(struct step *s)
 {
     struct quorum *q = s->q;
@@ -1011,7 +1022,7 @@ static void on_grant(struct step *s)
     if (decide(s, q->yes) || q->state == QUORUM_ACQUIRING)
         judge_round(s, awaited(s));
     else
-        q->timeout = earlier(q->timeout, drift_add(s->ev->now, q->config.reply_timeout));
+        follow_up(s);
 }
 
 static void on_link(struct step *s)

@@ -328,6 +328,7 @@ static void never_rest(unsigned clients, bool is_full)
 
     turns = 0;
     cluster_ready(&five, 5);
+    teach_all();
     for (unsigned i = 0; i < clients; i++) {
         pilot_open(&pilots[i], PILOT_BLOCKING, cluster_masters(&five), 0);
         CHECK(pilot_until_up(&pilots[i], 5));

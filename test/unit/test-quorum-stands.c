@@ -115,6 +115,37 @@ TEST(a_minority_is_followed_by_a_round_after_a_reply_timeout)
     check_granted(STORY_START); /* It may be the vote of the first request that counts. */
 }
 
+/* All are slow, and have granted the lock: nobody else would tell, or get it. */
+TEST(a_yes_between_two_rounds_is_followed_by_one_soon)
+{
+    begin_waiting();
+    timer_at(STORY_START + TIMEOUT);
+    CHECK_INT(story.q.state, QUORUM_PAUSING);
+    CHECK_UINT(story.act.wake_at, STORY_START + TIMEOUT + BEAT);
+    story.now += DRIFT_MS;
+    story_stand(&story, 0);
+    CHECK_UINT(story.act.wake_at, STORY_START + TIMEOUT + BEAT);
+    answer(6, YES);
+    check_not_ended();
+    CHECK_UINT(story.act.wake_at, story.now + TIMEOUT);
+    timer_at(story.act.wake_at);
+    check_sent(7, 0, 0);
+    answer(6, YES);
+    check_granted(STORY_START + 2 * TIMEOUT + DRIFT_MS);
+}
+
+/* It is given back already. */
+TEST(a_yes_to_a_dead_token_is_followed_by_none)
+{
+    begin_waiting();
+    story_stand(&story, 0);
+    answer(2, YES);
+    timer_at(STORY_START + TIMEOUT);
+    check_sent(0, 0, 7);
+    answer_everything(YES);
+    CHECK_UINT(story.act.wake_at, STORY_START + TIMEOUT + BEAT);
+}
+
 TEST(a_minority_is_given_back_at_the_end_of_a_round)
 {
     uint32_t round;
@@ -248,6 +279,8 @@ CHECK_MAIN(RUN(a_majority_of_grants_is_a_lock),
            RUN(a_grant_is_late_at_its_deadline), RUN(the_next_round_asks_with_the_same_token),
            RUN(grants_and_answers_add_up),
            RUN(a_minority_is_followed_by_a_round_after_a_reply_timeout),
+           RUN(a_yes_between_two_rounds_is_followed_by_one_soon),
+           RUN(a_yes_to_a_dead_token_is_followed_by_none),
            RUN(a_minority_is_given_back_at_the_end_of_a_round),
            RUN(a_grant_of_a_dead_token_is_no_vote),
            RUN(a_master_that_gave_no_answer_does_not_end_the_token),

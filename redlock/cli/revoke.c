@@ -14,6 +14,7 @@
 
 #include <ev.h>
 
+#include "drift/drift.h"
 #include "redlock/base/error.h"
 #include "redlock/base/note.h"
 #include "redlock/base/text.h"
@@ -363,8 +364,12 @@ static int carry_out(struct revoking *r)
     enum revoke_status status;
     quorum_mask revoked;
 
+    drift_time since = 0, now = 0;
+
+    (void)drift_now(&since); /* redlock_open() has checked that this clock works. */
     ask(r, r->revoke.read, QUERY_REVOKE);
-    status = revoke_judge(&r->revoke);
+    (void)drift_now(&now);
+    status = revoke_judge(&r->revoke, drift_to_ms(drift_until(since, now)) + 1);
     revoked = revoke_masters(&r->revoke);
     if (status == REVOKE_TOO_FEW && revoked != 0)
         cli_say(MSG_NOT_REVOKED,

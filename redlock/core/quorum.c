@@ -57,6 +57,19 @@
  *     answers (rule 1).  A token that too few masters granted by the end of a round is dead
  *     (stands): it is released where it may wait, and a master is asked with another token only
  *     when it has confirmed that (rules 4 and 5).
+ * 14. Each extension that a majority of stored tokens has won gives the token to masters that lack
+ *     it (give_back): a hold of weeks keeps its votes while one master after the other restarts.
+ *     - The gift is no vote.  Only a later extension counts that master, because it finds the token
+ *       there.  So the argument for extensions stays as it is.
+ *     - It goes to masters that were known to lack the token before this extension was sent.  Let
+ *       an operator's text replace the token on a majority.  A master of it that says no after
+ *       that lacks the token for good, because no extension that is sent later is won.
+ *     - A master that showed the text, or may have stored it before a raise, is barred: it said no
+ *       before the text had reached a majority.
+ *     - A master is barred, too, if its link broke before it answered a command that stores or
+ *       deletes this token.  That one may still come.  A release (rule 10) would delete what an
+ *       extension counts then.  A SET or GIVE would store what was released or revoked meanwhile.
+ *     - An adopted token is not given: other processes that have it would not release it there.
  */
 #include "redlock/core/quorum.h"
 
@@ -119,6 +132,7 @@ static quorum_mask holders(const struct quorum *q)
 
 static void send(struct step *s, enum quorum_command command, quorum_mask to, uint32_t ask)
 {
+    bool decides_key = command != QUORUM_CMD_EXTEND && command != QUORUM_CMD_RAISE;
     struct quorum *q = s->q;
 
     if (to == 0)
@@ -126,9 +140,13 @@ static void send(struct step *s, enum quorum_command command, quorum_mask to, ui
     assert(s->act->send_len < QUORUM_SENDS_MAX);
     assert((to & ~s->ev->up) == 0);
     s->act->send[s->act->send_len++] = (struct quorum_send){command, to, ask};
-    for (unsigned m = 0; to >> m != 0; m++)
-        if (to & mask_of(m))
-            q->ask_of[m] = ask;
+    for (unsigned m = 0; to >> m != 0; m++) {
+        if (!(to & mask_of(m)))
+            continue;
+        q->ask_of[m] = ask;
+        if (decides_key && q->round_of[m] == q->round)
+            q->deciding |= mask_of(m);
+    }
     q->owing |= to;
 }
 
@@ -382,6 +400,8 @@ static void begin_round(struct step *s)
     forget_ask(q);
     q->yes = granted;
     q->fresh = 0;
+    if (q->round == 0)
+        q->deciding = q->barred = 0;
     if (!decide(s, s->ev->up | s->ev->coming)) {
         lose_round(s, REDLOCK_UNREACHABLE); /* Do not send requests for a round that cannot win. */
         return;
@@ -620,6 +640,30 @@ static bool may_be_lost(const struct step *s, quorum_mask stored, quorum_mask wa
     return !decide(s, stored & (quorum_mask)~waiting);
 }
 
+static void give(struct step *s, quorum_mask to, uint32_t ask)
+{
+    struct quorum *q = s->q;
+
+    for (unsigned m = 0; to >> m != 0; m++)
+        if (to & mask_of(m))
+            q->round_of[m] = q->round;
+    q->live |= to;
+    q->may_hold |= to;
+    asked_until(s);
+    send(s, QUORUM_CMD_GIVE, to, ask);
+}
+
+/* Rule 14.  The extension is won, and nothing waits for these answers. */
+static void give_back(struct step *s)
+{
+    struct quorum *q = s->q;
+    quorum_mask busy = q->asked | q->owing | q->may_hold | q->barred;
+    quorum_mask to = everyone(s) & s->ev->up & (quorum_mask)~busy;
+
+    if (to != 0 && !q->adopted)
+        give(s, to, ++q->ask);
+}
+
 static void judge_extension(struct step *s, quorum_mask waiting)
 {
     struct quorum *q = s->q;
@@ -639,6 +683,7 @@ static void judge_extension(struct step *s, quorum_mask waiting)
             q->since = s->ev->now;
         q->deadline = later(q->deadline, deadline); /* Rule 6. */
         q->config.lease = q->lease;
+        give_back(s);
         hold(s);
         if (somebody_waits)
             end(s, QUORUM_HELD, REDLOCK_OK);
@@ -673,14 +718,8 @@ static void ask_to_give(struct step *s, uint32_t ask)
         return;
     if (q->state == QUORUM_PROVING && !members_is_majority(s->ev->members.from, q->yes))
         return;
-    for (unsigned m = 0; to >> m != 0; m++)
-        if (to & mask_of(m))
-            q->round_of[m] = q->round;
-    q->live |= to;
-    q->may_hold |= to;
     q->asked |= to;
-    asked_until(s);
-    send(s, QUORUM_CMD_GIVE, to, ask);
+    give(s, to, ask);
 }
 
 /*
@@ -965,6 +1004,9 @@ static void on_reply(struct step *s)
                  * is not counted: it may answer an older request than sent says.  A yes lets the
                  * next round, which counts it, come soon. */
     q->owing &= (quorum_mask)~from;
+    q->deciding &= (quorum_mask)~from;
+    if (s->ev->revoked || (s->ev->command == QUORUM_CMD_RAISE && s->ev->vote == QUORUM_VOTE_NO))
+        q->barred |= from; /* Rule 14. */
     if (yes && s->ev->command != QUORUM_CMD_RELEASE)
         q->fresh &= (quorum_mask)~from; /* Perhaps too late for the ask, but it has the token. */
     switch (s->ev->command) {
@@ -1038,6 +1080,8 @@ static void on_link(struct step *s)
         q->none |= q->asked & on;
         q->yes &= (quorum_mask)~on;
     }
+    q->barred |= q->deciding & on; /* Rule 14. */
+    q->deciding &= (quorum_mask)~on;
     q->owing &= (quorum_mask)~on;
     q->releasing &= (quorum_mask)~on;
     judge(s);
@@ -1116,6 +1160,8 @@ static void on_change(struct step *s)
     q->live &= stay;
     q->owing &= stay;
     q->releasing &= stay;
+    q->deciding &= stay;
+    q->barred &= stay;
     for (unsigned m = 0; storing >> m != 0; m++)
         if (storing & mask_of(m))
             q->round_of[m] = q->round;

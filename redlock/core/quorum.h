@@ -66,8 +66,8 @@ enum quorum_command {
     QUORUM_CMD_RELEASE,
     QUORUM_CMD_FENCE, /* SET and count: a yes carries the number. */
     QUORUM_CMD_RAISE, /* Where our token is stored, count on to fence->counter. */
-    QUORUM_CMD_GIVE,  /* SET on a master that joined while the lock was held.  The answer counts as
-                       * that to the extension of the same ask. */
+    QUORUM_CMD_GIVE,  /* SET on a master that lacks the token of a hold.  On one that joined, the
+                       * answer counts as that to the extension of the same ask; else as none. */
 };
 
 /* The greatest fencing token.  It is exact in a double, which is Lua's number type. */
@@ -102,6 +102,7 @@ struct quorum_event {
                          * this number. */
     bool elsewhere;     /* REPLY: a no to SET.  What the next round will ask for may be free. */
     bool stands;        /* REPLY to SET: the token may wait at this master, and be granted later. */
+    bool revoked;       /* REPLY to EXTEND: an operator has revoked the lock at this master. */
     uint32_t random;    /* Any value; picks the pause between two rounds. */
     drift_span lease;   /* EXTEND: the new lease; 0: as long as before. */
     drift_time sent;    /* GRANT: before the request was sent that is granted. */
@@ -156,7 +157,7 @@ struct quorum_config {
 /* Visible so that it can be embedded, printed and hashed.  Only quorum.c writes it. */
 struct quorum {
     struct quorum_config config;
-    enum quorum_state state;
+    enum quorum_state state : 8;
     uint8_t wanted;               /* CONNECTING: the EV_ to begin with when links are up. */
     bool asked_extend : 1;        /* EXTENDING: the owner asked for it, not the renewal. */
     bool told : 1;                /* The lost notice was given: no more extensions. */
@@ -175,6 +176,9 @@ struct quorum {
     quorum_mask releasing;        /* Masters sent a release of round_of on this connection. */
     quorum_mask fresh;            /* Masters that joined since the round began, or that a change
                                    * needs: an extension gives them the token. */
+    quorum_mask deciding;         /* Masters that owe the answer to a command that stores the live
+                                   * token or deletes it, and to any later one. */
+    quorum_mask barred;           /* Masters that never regain the live token (rule 14). */
     uint32_t ask;                 /* Number of the latest ask. */
     uint32_t round;               /* Number of the live round; 0: none. */
     drift_time sent;              /* When the ask under way began. */

@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <string.h>
 
+#define FASTEST 5 /* A clock that is slewed by 20 % at most: see condition 2 of docs/safety.md. */
+
 void revoke_init(struct revoke *r, const struct members *lists, bool is_guarded, uint64_t version)
 {
     memset(r, 0, sizeof *r);
@@ -133,22 +135,26 @@ enum revoke_status revoke_choose(struct revoke *r)
 
 quorum_mask revoke_masters(const struct revoke *r)
 {
+    uint64_t longest = (uint64_t)r->ago_ms + r->ago_ms / FASTEST; /* By the masters' clocks. */
     quorum_mask masters = 0;
 
     for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
-        if ((r->done & mask_of(m)) && r->did[m].is_revoked)
+        if ((r->done & mask_of(m)) && r->did[m].is_revoked && r->did[m].left_ms > longest)
             masters |= mask_of(m);
     return masters;
 }
 
 /* Rule 1. */
-enum revoke_status revoke_judge(const struct revoke *r)
+enum revoke_status revoke_judge(struct revoke *r, uint32_t ago_ms)
 {
-    quorum_mask revoked = revoke_masters(r);
+    bool was_there;
 
-    if (decide(r, revoked))
+    r->ago_ms = 0;
+    was_there = revoke_masters(r) != 0;
+    r->ago_ms = ago_ms;
+    if (decide(r, revoke_masters(r)))
         return REVOKE_OK;
-    return revoked == 0 && decide(r, r->done) ? REVOKE_NOBODY : REVOKE_TOO_FEW;
+    return !was_there && decide(r, r->done) ? REVOKE_NOBODY : REVOKE_TOO_FEW;
 }
 
 uint64_t revoke_number(const struct revoke *r)

@@ -10,7 +10,8 @@
  * Rules
  *  1. The lock is revoked when a majority stores the text in place of the token, of each list while
  *     the set changes.  An extension needs a majority.  A master that lacks the token does not
- *     count: the holder's request may be late, and still set it there.
+ *     count: the holder's request may be late, and still set it there.  Nor does one whose text may
+ *     have ended by now: the holder may have given itself the key again (rule 14 of quorum.c).
  *  2. Only masters count that showed the known version of the set.  One with a newer version ends
  *     the attempt: a majority may be of other masters by now.
  *  3. The holder is the token that most masters store, if it may be a majority together with
@@ -74,6 +75,7 @@ struct revoke {
     quorum_mask holders;
     bool has_readers;                 /* The holders are readers. */
     char text[REDLOCK_TOKEN_MAX + 1]; /* The token, or of what revoked it. */
+    uint32_t ago_ms;                  /* Since the masters were asked to revoke it. */
     uint64_t number;                  /* To raise the counters to.  0: they are not known. */
     unsigned culprit;
 };
@@ -87,8 +89,8 @@ void revoke_on_done(struct revoke *r, unsigned master, const struct revoke_done 
 /* All have answered that will.  Find the holder.  OK: there is one. */
 enum revoke_status revoke_choose(struct revoke *r);
 
-/* The masters were asked to revoke it.  OK: it is revoked. */
-enum revoke_status revoke_judge(const struct revoke *r);
+/* The masters were asked to revoke it, so long ago.  OK: it is revoked. */
+enum revoke_status revoke_judge(struct revoke *r, uint32_t ago_ms);
 
 /* The masters that store the text of this attempt. */
 quorum_mask revoke_masters(const struct revoke *r);

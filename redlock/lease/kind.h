@@ -62,7 +62,7 @@ struct kind {
      * the script in full. */
     void (*on_ask)(struct redlock_lease *lease, const struct quorum_send *send);
     void (*on_ask_again)(struct redlock_lease *lease, unsigned master);
-    /* Masters that joined the set are given the token that is held. */
+    /* Masters that lack the token that is held are given it. */
     void (*on_give)(struct redlock_lease *lease, quorum_mask masters);
     /* These numbers belong to other masters from now on. */
     void (*on_left)(struct redlock_lease *lease, quorum_mask left);

@@ -37,7 +37,7 @@ static struct vote read_vote(enum quorum_command command, const struct reply *re
         reply->integer <= REDLOCK_NAMES_MAX)
         return (struct vote){.vote = QUORUM_VOTE_NO, .taken = (uint8_t)reply->integer};
     if (command == QUORUM_CMD_EXTEND && vote_revoked(reply) != NULL)
-        return (struct vote){.vote = QUORUM_VOTE_NONE};
+        return (struct vote){.vote = QUORUM_VOTE_NONE, .revoked = true};
     return vote_read(command, reply);
 }
 

@@ -463,6 +463,7 @@ static void on_vote(struct redlock_lease *lease, unsigned master, const struct a
         .counter = vote->counter,
         .unkept = vote->unkept,
         .elsewhere = vote->hint != 0,
+        .revoked = vote->revoked,
         .stands =
             vote->vote != QUORUM_VOTE_YES && kind->stands != NULL && kind->stands(lease, master),
     };

@@ -82,7 +82,7 @@ static struct vote count_script(const struct reply *reply)
 static struct vote count_extend(const struct reply *reply)
 {
     if (vote_revoked(reply) != NULL)
-        return (struct vote){.vote = QUORUM_VOTE_NO};
+        return (struct vote){.vote = QUORUM_VOTE_NO, .revoked = true};
     return count_script(reply);
 }
 

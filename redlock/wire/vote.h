@@ -18,6 +18,7 @@ struct vote {
     bool outdated : 1;  /* The field epoch of the marker is another one: read the marker again. */
     bool relink : 1;    /* The master differs from what the handshake saw: connect again. */
     bool hints : 1;     /* With a no to a permit: hint is set. */
+    bool revoked : 1;   /* EXTEND: a text has revoked the lock at this master. */
     bool is_queued : 1; /* With a no to a waiter in a queue: number is set, not counter. */
     /* The number is above the known high-water mark.  If the master loses its data,
      * no other master may know it: see guard.h. */
@@ -37,7 +38,7 @@ struct vote {
  * - SET, or a script in its place: +OK is yes, nil is no.
  * - Other scripts: 1 is yes, 0 is no.
  * - RAISE: 1 to QUORUM_FENCE_MAX is yes, 0 is no.  -1 is no vote and sets outdated.
- * - EXTEND: a text that revoked the lock is no.
+ * - EXTEND: a text that revoked the lock is no, and sets revoked.
  * - -WRONGTYPE is no: the key is there and holds no lock of ours.
  * - Every other error is no vote.  -NOSCRIPT sets noscript.  -READONLY, -NOAUTH, -LOADING and
  *   -MASTERDOWN set relink.

@@ -108,8 +108,8 @@ static uint64_t mix_link(uint64_t hash, const struct client *client, const struc
                              bit(q->asked, n, 32) | bit(q->yes, n, 33) | bit(q->none, n, 34) |
                              bit(q->may_hold, n, 35) | bit(q->live, n, 36) | bit(q->owing, n, 37) |
                              bit(q->releasing, n, 38) | bit(q->fresh, n, 39) |
-                             bit(client->fence.stale, n, 40) |
-                             (uint64_t)client->fence.behind[n] << 56);
+                             bit(client->fence.stale, n, 40) | bit(q->barred, n, 41) |
+                             bit(q->deciding, n, 42) | (uint64_t)client->fence.behind[n] << 56);
     hash = mix(hash, bit(client->gone, m, 39) | bit(client->robbed, m, 40) |
                          (uint64_t)link->up << 41 | (uint64_t)link->cut << 42 |
                          (uint64_t)link->obeyed << 44 | (uint64_t)link->items_len << 48 |

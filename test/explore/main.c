@@ -142,6 +142,28 @@ static const struct scenario scenarios[] = {
         .at_most = {[RARE_HANG] = 1, [RARE_DAWDLE] = 1, [RARE_FORGET] = 2},
     },
     {
+        .name = "regain",
+        .about = "two clients; the holder gives the key back to a master that lost it",
+        SIZES(2, 9, 4, 1, 1, 0),
+        .renew = true,
+        .at_most = {[RARE_BREAK] = 1},
+    },
+    {
+        .name = "regain-many",
+        .about = "one client; where the key is lost, a release comes first; and a link breaks",
+        SIZES(1, 9, 6, 1, 1, 0),
+        .renew = true,
+        .many = true,
+        .at_most = {[RARE_FORGET] = 1, [RARE_BREAK] = 1},
+    },
+    {
+        .name = "regain-forget",
+        .about = "one client; each master loses its data once",
+        SIZES(1, 12, 6, 2, 2, 0),
+        .renew = true,
+        .at_most = {[RARE_HANG] = 1, [RARE_FORGET] = 3},
+    },
+    {
         .name = "fence",
         .about = "two clients that draw fencing tokens, and masters with different counters",
         SIZES(2, 9, 6, 1, 2, 0),

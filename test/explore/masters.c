@@ -51,7 +51,7 @@ static void obey_set(const struct scenario *scenario, struct world *world, unsig
 {
     struct key *key = &world->keys[m];
 
-    if (scenario->stands) {
+    if (scenario->stands && item->command == QUORUM_CMD_SET) {
         put_token(scenario, world, c, m, item);
         if (masters_have(key, c, item)) { /* It was passed on. */
             obey_extend(scenario, world, c, m, item);
@@ -177,6 +177,9 @@ quorum_mask masters_tick(struct world *world)
 static const char *obey_release(const struct scenario *scenario, struct world *world, unsigned c,
                                 unsigned m, struct item *item)
 {
+    const struct quorum *q = &world->clients[c].q;
+    /* Rule 10 of quorum.c releases the token of a hold on masters that it does not count on. */
+    bool counts = (q->live & mask_of(change_number(scenario, m))) != 0;
     struct key *key = &world->keys[m];
     const char *wrong = NULL;
 
@@ -189,7 +192,7 @@ static const char *obey_release(const struct scenario *scenario, struct world *w
     item->vote = QUORUM_VOTE_YES;
     if (key->owner != c + 1)
         wrong = "a release removed another's token";
-    else if (rules_believes(world, c) && world->clients[c].q.round == key->round)
+    else if (rules_believes(world, c) && q->round == key->round && counts)
         wrong = "a release removed the token of a lock that is held";
     masters_free(key);
     if (item->how == HOW_PASS)

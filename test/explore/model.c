@@ -28,6 +28,7 @@ void model_begin(const struct scenario *scenario, struct world *world)
     config.renew = scenario->renew;
     config.fence = scenario->fence;
     config.stands = scenario->stands;
+    config.many = scenario->many;
     config.lease = scenario->lease * TICK;
     config.reply_timeout = scenario->timeout * TICK;
     config.wait = scenario->wait * TICK;
@@ -121,6 +122,8 @@ static void note_sends(const struct scenario *scenario, struct world *world, uns
             if (!(act->send[i].to >> number & 1) || !change_is_known(scenario, world, c, m))
                 continue;
             model_must(link->items_len < ITEMS_MAX && q->ask < 256, "too much for this world");
+            if (act->send[i].command == QUORUM_CMD_GIVE)
+                world->clients[c].gone &= (uint8_t) ~(1u << m); /* It may have the key again. */
             link->items[link->items_len++] =
                 item_of(scenario, world, &world->clients[c], &act->send[i], number);
         }
@@ -199,8 +202,8 @@ static void note_answer(struct client *client, unsigned m, const struct item *it
         if (item->command == QUORUM_CMD_GIVE)
             client->gone &= (uint8_t)~on;
     }
-    if (item->command == QUORUM_CMD_EXTEND && vote == QUORUM_VOTE_NO && is_last &&
-        !(client->fresh & on))
+    if ((item->command == QUORUM_CMD_EXTEND || item->command == QUORUM_CMD_GIVE) &&
+        vote == QUORUM_VOTE_NO && is_last && !(client->fresh & on))
         client->gone |= on;
 }
 

@@ -110,6 +110,7 @@ struct scenario {
     unsigned margin;
     bool renew, keeps; /* Clients renew; clients never release. */
     bool cancels;
+    bool many;                 /* A master that refuses an extension is sent a release. */
     bool stands;               /* Tokens wait at the masters, and releases pass the key on. */
     bool fence;                /* Each lock draws a fencing token. */
     uint8_t counters[MASTERS]; /* The masters' counters when the world begins. */

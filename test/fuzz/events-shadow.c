@@ -13,6 +13,8 @@
  *    that owe nothing and store nothing; EXTEND has the live token, RELEASE a dead one;
  *  - GIVE has the live token, and goes to masters that joined since the round began; with an
  *    adopted token, only after a majority of the old list extended it;
+ *  - or, when an extension is won, to masters that lack it, were not asked in this extension, and
+ *    are not barred; never with an adopted token, and its answer counts for nothing;
  *  - an operation ends once, with one of its outcomes; the lost notice comes once;
  *  - an operation that has not ended has an alarm, or waits for a link;
  *  - an alarm is not set again and again to ring at once;
@@ -48,6 +50,8 @@ static void book_set(struct world *w, struct master *master, const struct quorum
         w->ask_sent = w->round_at = w->now;
         w->ask_lease = w->config.lease;
         w->ask_yes = w->fresh = 0;
+        for (unsigned m = 0; m < w->masters_len; m++)
+            w->masters[m].barred = false;
     }
     MUST(token == w->live);
     master->in_doubt = true;
@@ -64,15 +68,28 @@ static void book_extend(struct world *w, const struct quorum_send *send, uint32_
     w->ask_yes = 0;
 }
 
+/* No answer to it counts.  The extension before it has been won without it. */
+static void book_gift(const struct world *w, const struct master *master)
+{
+    MUST(!w->is_adopted && w->has_been_held && decides(w, w->ask_yes));
+    MUST(!master->barred && master->ask != w->ask);
+}
+
 static void book_give(struct world *w, unsigned m, const struct quorum_send *send, uint32_t token)
 {
     struct master *master = &w->masters[m];
 
     MUST(master->queue_len == 0 && !master->in_doubt);
+    MUST(token == w->live);
+    master->in_doubt = true;
+    if (send->ask != w->ask && w->q.state == QUORUM_HELD) {
+        book_gift(w, master);
+        return;
+    }
+    master->ask = send->ask;
     MUST(w->fresh & w->members.to & 1u << m || w->fresh & w->members.from & 1u << m);
     book_extend(w, send, token);
     MUST(w->has_been_held || is_majority(w->members.from, w->ask_yes));
-    master->in_doubt = true;
 }
 
 static void book_send(struct world *w, const struct quorum_send *send)
@@ -92,6 +109,7 @@ static void book_send(struct world *w, const struct quorum_send *send)
             break;
         case QUORUM_CMD_EXTEND:
             book_extend(w, send, token);
+            master->ask = send->ask;
             break;
         case QUORUM_CMD_GIVE:
             book_give(w, m, send, token);
@@ -133,6 +151,7 @@ void shadow_answer(struct world *w, unsigned m, const struct item *item)
          (item->vote == QUORUM_VOTE_NONE &&
           (item->command == QUORUM_CMD_SET || item->command == QUORUM_CMD_GIVE))))
         master->in_doubt = false;
+    master->barred |= is_latest && events_is_revoked(item);
     if (item->command == QUORUM_CMD_RELEASE && item->vote == QUORUM_VOTE_YES &&
         item->token == w->releasing)
         w->released |= from;

@@ -207,6 +207,7 @@ static void hear(struct world *w, unsigned m)
     event.ask = item.ask;
     event.command = item.command;
     event.vote = item.vote;
+    event.revoked = events_is_revoked(&item);
     event.stands = w->config.stands && item.vote != QUORUM_VOTE_YES;
     event.elsewhere = !w->config.stands && item.vote == QUORUM_VOTE_NO &&
                       (item.ask & 1) != 0; /* For every other ask.  No permit stands. */
@@ -277,6 +278,8 @@ static void change_link(struct world *w, unsigned m, bool up)
     if (master->up && master->done < master->queue_len)
         master->ghost = master->queue[master->done];
     w->ask_yes &= (quorum_mask) ~(1u << m);
+    for (unsigned i = 0; i < master->queue_len; i++)
+        master->barred |= events_decides(w, &master->queue[i]);
     master->queue_len = master->done = 0;
     master->heard.token = 0; /* No answer comes again over another connection. */
     master->up = up;

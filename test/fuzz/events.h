@@ -41,6 +41,8 @@ struct master {
 
     bool in_doubt;  /* By its answers, it may store a token of the client. */
     uint32_t asked; /* The token of the latest SET that was sent to it. */
+    uint32_t ask;   /* The latest extension, or gift of rule 11, that was sent to it. */
+    bool barred;    /* It never regains the live token. */
 };
 
 struct world {
@@ -93,6 +95,18 @@ static inline bool is_held(const struct quorum *q)
 }
 
 /* ---- The masters (events.c) ---- */
+
+/* The command stores the live token, or deletes it. */
+static inline bool events_decides(const struct world *w, const struct item *item)
+{
+    return item->command != QUORUM_CMD_EXTEND && w->live != 0 && item->token == w->live;
+}
+
+/* The answer shows the text of an operator. */
+static inline bool events_is_revoked(const struct item *item)
+{
+    return item->command == QUORUM_CMD_EXTEND && item->vote == QUORUM_VOTE_NO && (item->ask & 2);
+}
 
 /* The allowance of a lease. */
 drift_span events_allowance(const struct world *w, drift_span lease);

@@ -118,6 +118,11 @@ void story_elsewhere(struct story *story, unsigned m)
     reply(story, m, (struct quorum_event){.vote = QUORUM_VOTE_NO, .elsewhere = true});
 }
 
+void story_revoked(struct story *story, unsigned m)
+{
+    reply(story, m, (struct quorum_event){.vote = QUORUM_VOTE_NO, .revoked = true});
+}
+
 void story_stand(struct story *story, unsigned m)
 {
     reply(story, m, (struct quorum_event){.vote = QUORUM_VOTE_NO, .stands = true});

@@ -58,6 +58,8 @@ void story_reply(struct story *story, unsigned m, enum quorum_vote vote);
 
 /* The same, with a no, and the note that another choice may be free. */
 void story_elsewhere(struct story *story, unsigned m);
+/* A no to an extension: an operator has revoked the lock there. */
+void story_revoked(struct story *story, unsigned m);
 
 /* The same, with a no, but the token may wait at the master. */
 void story_stand(struct story *story, unsigned m);

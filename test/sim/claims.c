@@ -7,6 +7,11 @@
  *  forgotten A client frees a lease only when all keys that it asked for are released or expired.
  *  leak      When all leases are given up and all links are up, no master stores a token of
  *            a client that could have been deleted, and no client has leases in memory.
+ *  regain    A lease that was extended has given its token to each master that is linked and votes,
+ *            and that had said before this extension that it stores none.  Exceptions: it may have
+ *            stored the token under some names, or an operator's text; or it did not answer an
+ *            earlier SET or GIVE, with a proof, before the next command was sent to it.  Sets that
+ *            change are left out.
  *
  * Masters are numbered as servers, whatever their numbers in the clients are.
  *
@@ -36,7 +41,13 @@ struct claim {
     const struct conn *told[SIM_SERVERS_MAX];
     uint32_t release_ask[SIM_SERVERS_MAX], extend_ask[SIM_SERVERS_MAX], raise_ask[SIM_SERVERS_MAX];
     uint32_t give_ask[SIM_SERVERS_MAX];
-    uint64_t runs_out; /* When all keys have expired, on the client's clock. */
+    quorum_mask answered; /* Masters that answered every SET and GIVE so far, with a proof. */
+    quorum_mask unproven; /* Those whose proof has not come yet. */
+    quorum_mask lacking;  /* Masters that said that they do not store the token, and were not given
+                           * it since. */
+    quorum_mask known;    /* Those of them that vote, when the latest extension was sent. */
+    uint32_t extension;   /* The latest extension. */
+    uint64_t runs_out;    /* When all keys have expired, on the client's clock. */
 };
 
 static const char *const names[] = {"SET", "EXTEND", "RELEASE", "FENCE", "RAISE", "GIVE"};
@@ -91,11 +102,32 @@ static void on_set(struct ev_loop *process, unsigned master, const struct ask *a
         judge_on_set(process, master, ask->serial, ask->number);
     judge_on_waiter(process, ask->serial, command);
     claim->may_store |= (quorum_mask)(1u << master);
+    claim->answered &= (quorum_mask) ~(1u << master);
+    claim->unproven &= (quorum_mask) ~(1u << master);
     claim->told[master] = NULL;
     if (args_stands(command)) /* The token may be granted until the waiter is dead. */
         claim->stands |= (quorum_mask)(1u << master);
     lasts(process, claim, ask,
           args_number(command, at.ttl) + (claim->stands != 0 ? args_number(command, at.ttl) : 0));
+}
+
+/* The servers that the client may ask now. */
+static quorum_mask voters(const struct ev_loop *process)
+{
+    quorum_mask servers = 0;
+
+    for (unsigned m = 0; m < process->rl->masters.peers.len; m++)
+        if (process->rl->masters.peers.up >> m & 1)
+            servers |= (quorum_mask)(1u << process->servers[m]);
+    return servers;
+}
+
+static void note_extension(const struct ev_loop *process, struct claim *claim, uint32_t number)
+{
+    if (number == claim->extension)
+        return;
+    claim->extension = number;
+    claim->known = claim->lacking & voters(process);
 }
 
 void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn *conn,
@@ -132,12 +164,16 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn 
     } else if (ask->what == QUORUM_CMD_GIVE) { /* A master that joined gets the token. */
         claim->may_store |= (quorum_mask)(1u << master);
         claim->given |= (quorum_mask)(1u << master);
+        claim->lacking &= (quorum_mask) ~(1u << master);
+        claim->answered &= (quorum_mask) ~(1u << master);
+        claim->unproven &= (quorum_mask) ~(1u << master);
         claim->told[master] = NULL;
         claim->give_ask[master] = ask->number;
         lasts(process, claim, ask, args_number(&command, at.ttl));
     } else if (ask->what == QUORUM_CMD_RAISE) {
         claim->raise_ask[master] = ask->number;
     } else {
+        note_extension(process, claim, ask->number);
         claim->extend_ask[master] = ask->number;
         lasts(process, claim, ask, args_number(&command, at.ttl));
     }
@@ -146,6 +182,13 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn 
 static bool is_many(unsigned set)
 {
     return (set & (set - 1)) != 0;
+}
+
+/* The master stores nothing of the token, and nothing in its place. */
+static bool is_lost(const struct claim *claim, const struct ask *ask, const struct answer *answer)
+{
+    return ask->what == QUORUM_CMD_EXTEND && answer->type == REPLY_INTEGER &&
+           answer->integer == 0 && !is_many(oracle_token_of(claim->token)->set);
 }
 
 /* A master that refuses to extend several resources may store the token under some of them.  If it
@@ -158,6 +201,11 @@ static void on_script_answer(struct claim *claim, unsigned master, const struct 
               strstr(answer->text, "WRONGTYPE") != NULL || answer->type == REPLY_TEXT;
     bool is_yes = answer->type == REPLY_STATUS || answer->integer > 0;
 
+    if (ask->what == QUORUM_CMD_GIVE && claim->give_ask[master] == ask->number &&
+        claim->extend_ask[master] < ask->number)
+        claim->unproven |= bit;
+    if (is_lost(claim, ask, answer) && claim->extend_ask[master] == ask->number)
+        claim->lacking |= bit;
     if (is_yes && (ask->what == QUORUM_CMD_GIVE || ask->what == QUORUM_CMD_EXTEND))
         claim->given &= (quorum_mask)~bit;
     if (ask->what == QUORUM_CMD_RELEASE && claim->release_ask[master] == ask->number) {
@@ -172,6 +220,21 @@ static void on_script_answer(struct claim *claim, unsigned master, const struct 
     } else if (ask->what == QUORUM_CMD_RAISE && claim->raise_ask[master] == ask->number && no) {
         if (!is_many(oracle_token_of(claim->token)->set))
             claim->may_store &= (quorum_mask)~bit;
+    }
+}
+
+/* The client closes a link whose proof is wrong, and then has no answer to what was before it. */
+static void on_proof(struct ev_loop *process, unsigned master, const struct answer *answer)
+{
+    quorum_mask bit = (quorum_mask)(1u << master);
+    bool is_right = false;
+
+    for (unsigned m = 0; m < process->rl->masters.peers.len; m++)
+        is_right |= process->servers[m] == master && answer->text[0] != '\0' &&
+                    strcmp(answer->text, masters_state(&process->rl->masters, m)) == 0;
+    for (struct claim *claim = process->claims; claim != NULL; claim = claim->next) {
+        claim->answered |= is_right ? claim->unproven & bit : 0;
+        claim->unproven &= (quorum_mask)~bit;
     }
 }
 
@@ -195,6 +258,8 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask
     }
     if (ask->what == WHAT_LOOK || ask->what == WHAT_FOUND)
         sets_on_answer(process, answer);
+    if (ask->what == WHAT_PROOF)
+        on_proof(process, master, answer);
     if (ask->what == WHAT_LOOK || ask->what == WHAT_PROOF || ask->what == WHAT_COUNT ||
         ask->what == WHAT_FOUND || ask->what == WHAT_WITNESS) {
         world_say("    client %u queries master %u: %s %lld", process->number, master, answer->text,
@@ -216,6 +281,8 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask
         world_outcome(OUTCOME_MANY_TAKEN);
     if (answer->type == REPLY_NIL || taken)
         judge_on_no(process, ask->serial, ask->number, hints);
+    if (claim != NULL && claim->extend_ask[master] == 0 && claim->raise_ask[master] == 0)
+        claim->unproven |= (quorum_mask)(1u << master);
     if (claim != NULL && !yes && !(claim->stands >> master & 1))
         claim->may_store &= (quorum_mask) ~(1u << master);
 }
@@ -246,6 +313,22 @@ static void check_told(const struct ev_loop *process, const struct claim *claim)
                        "%u, is linked, and was not sent a release",
                        server, claim->round, claim->serial, process->number);
     }
+}
+
+void claims_on_longer(const struct lease_rec *rec)
+{
+    const struct ev_loop *process = rec->process;
+    const struct quorum *q = &rec->lease->q;
+    const struct claim *claim = find(process, (uint32_t)rec->lease->serial, q->round, -1);
+    quorum_mask lacking;
+
+    if (claim == NULL || q->adopted || q->state != QUORUM_HELD || world.plan.operators > 0)
+        return;
+    lacking = claim->known & claim->lacking & claim->answered & voters(process);
+    if (lacking != 0)
+        world_fail("regain",
+                   "client %u extended lease %u, and masters (mask %x) do not get it back",
+                   process->number, claim->serial, lacking);
 }
 
 /* The client has no links to masters that were removed from the set a while ago.  Keys that they

@@ -291,12 +291,34 @@ static uint64_t sent_for(const struct quorum *q, uint64_t deadline)
     return deadline - drift_deadline(0, q->config.lease, &q->config.drift);
 }
 
+/* A key was revoked.  Once a majority stores such texts, the lease is revoked for good, also when
+ * the texts have ended.  Another set, of which the operator does not know, may store it still. */
+void oracle_on_revoked(void)
+{
+    for (unsigned i = 0; i < world.plan.processes && world.plan.operators == 0; i++) {
+        const struct lists lists = process_lists(&world.processes[i]);
+
+        for (unsigned place = 0; place < world.plan.leases; place++) {
+            struct lease_rec *rec = world.processes[i].recs[place];
+
+            if (rec == NULL || rec->token < 0 || rec->deadline == 0 ||
+                !moves_are_quorum(&lists, revoked_before(rec, UINT64_MAX)))
+                continue;
+            rec->revoked = process_reading(rec->process, world.now);
+            rec->revoked_token = rec->token;
+        }
+    }
+}
+
 /* No extension that was sent after a majority was revoked makes a lease last longer. */
 static void check_revoked(const struct lease_rec *rec, uint64_t deadline)
 {
     const struct lists lists = process_lists(rec->process);
 
-    if (moves_are_quorum(&lists, revoked_before(rec, sent_for(&rec->lease->q, deadline))))
+    uint64_t sent = sent_for(&rec->lease->q, deadline);
+    bool was_revoked = rec->revoked != 0 && rec->revoked < sent && rec->revoked_token == rec->token;
+
+    if (was_revoked || moves_are_quorum(&lists, revoked_before(rec, sent)))
         world_fail("revoked", "client %u extends a lease that was revoked on a majority",
                    rec->process->number);
 }
@@ -433,6 +455,7 @@ static void on_belief(struct lease_rec *rec, uint64_t deadline)
                    rec->number);
     } else {
         world_outcome(OUTCOME_RENEWED);
+        claims_on_longer(rec);
         world_note("believes longer: client, resource, lease", rec->process->number, rec->resource,
                    rec->number);
     }

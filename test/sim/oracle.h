@@ -42,6 +42,8 @@ void oracle_on_set(const struct ev_loop *process, const struct ask *ask, unsigne
 void oracle_before(struct server *server, const struct command *command);
 void oracle_after(struct conn *conn, const struct command *command, const struct answer *answer);
 
+/* An operator has revoked a key. */
+void oracle_on_revoked(void);
 /* Check all beliefs of a process for changes. */
 void oracle_look(struct ev_loop *process);
 uint32_t oracle_remaining_ms(const struct lease_rec *rec, sim_time at);
@@ -61,6 +63,8 @@ void sets_on_answer(const struct ev_loop *process, const struct answer *answer);
 void claims_on_turn(struct ev_loop *process);
 void claims_on_detach(struct ev_loop *process, uint32_t serial);
 void claims_on_close(struct ev_loop *process);
+/* An extension of this lease was won. */
+void claims_on_longer(const struct lease_rec *rec);
 void claims_on_stored(const struct conn *conn, int token);
 /* The end of the quiet phase: check that clients left nothing behind. */
 void oracle_on_quiet(void);

@@ -52,6 +52,8 @@ struct lease_rec {
     sim_time published;      /* When the belief began or grew. */
     uint64_t asked;          /* When the lock was asked for, on the client's clock. */
     uint64_t granted;        /* When it was first held, on the client's clock. */
+    uint64_t revoked;        /* When a majority was revoked at once, likewise; 0: never. */
+    int revoked_token;       /* The token then. */
     bool is_fenced;          /* The lock draws a fencing token. */
     bool is_shared;          /* The lock is for reading. */
     quorum_mask round_asked; /* Masters that the latest round asked. */

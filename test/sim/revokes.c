@@ -5,8 +5,8 @@
  * The operator is a fault (nemesis.c).  It reaches most masters, and a later one perhaps the rest.
  *
  * What must always be true (the property "revoked", oracle.c): when a majority is revoked, no
- * extension that is sent later makes the lease longer.  The key keeps its end, so that the
- * properties "deadline" and "exclusion" hold for the holder as before.
+ * extension that is sent later makes the lease longer, also when the texts have ended.  The key
+ * keeps its end, so that the properties "deadline" and "exclusion" hold for the holder as before.
  */
 #include "net.h"
 #include "oracle.h"
@@ -31,6 +31,7 @@ void server_revoke(struct server *server, unsigned resource)
     key->readers = 0;
     key->wrong_type = false;
     key->revoked_at = world.now;
+    oracle_on_revoked();
 }
 
 struct answer revokes_refuse(const struct key *key, const struct answer *otherwise)

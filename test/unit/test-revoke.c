@@ -181,9 +181,9 @@ TEST(a_majority_has_to_store_the_text)
     held_by_all(5);
     done(0, true, true, 10);
     done(1, true, true, 10);
-    CHECK_UINT(revoke_judge(&r), REVOKE_TOO_FEW);
+    CHECK_UINT(revoke_judge(&r, 0), REVOKE_TOO_FEW);
     done(2, true, true, 10);
-    CHECK_UINT(revoke_judge(&r), REVOKE_OK);
+    CHECK_UINT(revoke_judge(&r, 0), REVOKE_OK);
     CHECK_UINT(revoke_masters(&r), 0x7);
 }
 
@@ -195,16 +195,28 @@ TEST(a_master_that_lacks_the_token_does_not_count)
     done(1, true, true, 10);
     for (unsigned m = 2; m < 5; m++)
         done(m, false, true, 0);
-    CHECK_UINT(revoke_judge(&r), REVOKE_TOO_FEW);
+    CHECK_UINT(revoke_judge(&r, 0), REVOKE_TOO_FEW);
+}
+
+/* From then on the holder may give itself the key there again. */
+TEST(a_text_that_has_ended_does_not_count)
+{
+    held_by_all(3);
+    done(0, true, true, 10);
+    done(1, true, true, 13);
+    CHECK_UINT(revoke_judge(&r, 10), REVOKE_TOO_FEW);
+    CHECK_UINT(revoke_masters(&r), 0x2);
+    CHECK_UINT(revoke_judge(&r, 8), REVOKE_OK);
+    CHECK_UINT(revoke_judge(&r, 20), REVOKE_TOO_FEW);
 }
 
 TEST(the_holder_was_gone)
 {
     held_by_all(3);
     done(0, false, true, 0);
-    CHECK_UINT(revoke_judge(&r), REVOKE_TOO_FEW);
+    CHECK_UINT(revoke_judge(&r, 0), REVOKE_TOO_FEW);
     done(1, false, true, 0);
-    CHECK_UINT(revoke_judge(&r), REVOKE_NOBODY);
+    CHECK_UINT(revoke_judge(&r, 0), REVOKE_NOBODY);
 }
 
 TEST(two_lists_decide_together)
@@ -213,10 +225,10 @@ TEST(two_lists_decide_together)
     r.lists = (struct members){.from = 0x07, .to = 0x38};
     for (unsigned m = 0; m < 4; m++)
         done(m, true, true, 10);
-    CHECK_UINT(revoke_judge(&r), REVOKE_TOO_FEW);
+    CHECK_UINT(revoke_judge(&r, 0), REVOKE_TOO_FEW);
     CHECK_UINT(revoke_number(&r), 0);
     done(4, true, true, 10);
-    CHECK_UINT(revoke_judge(&r), REVOKE_OK);
+    CHECK_UINT(revoke_judge(&r, 0), REVOKE_OK);
     CHECK_UINT(revoke_number(&r), 106);
 }
 
@@ -409,8 +421,8 @@ CHECK_MAIN(RUN(a_majority_of_one_token_is_the_holder),
            RUN(an_older_version_counts), RUN(readers_are_one_holder), RUN(a_lock_that_was_revoked),
            RUN(a_lock_that_a_minority_has_revoked_is_held), RUN(a_foreign_key_is_no_lock),
            RUN(a_majority_has_to_store_the_text), RUN(a_master_that_lacks_the_token_does_not_count),
-           RUN(the_holder_was_gone), RUN(two_lists_decide_together),
-           RUN(the_number_is_above_all_counters), RUN(without_counters_there_is_no_number),
-           RUN(free_when_a_majority_is), RUN(a_silent_master_is_not_free), RUN(a_request),
-           RUN(what_a_master_stores), RUN(a_token_that_is_too_long_is_foreign),
-           RUN(malformed_answers), RUN(what_a_master_did))
+           RUN(a_text_that_has_ended_does_not_count), RUN(the_holder_was_gone),
+           RUN(two_lists_decide_together), RUN(the_number_is_above_all_counters),
+           RUN(without_counters_there_is_no_number), RUN(free_when_a_majority_is),
+           RUN(a_silent_master_is_not_free), RUN(a_request), RUN(what_a_master_stores),
+           RUN(a_token_that_is_too_long_is_foreign), RUN(malformed_answers), RUN(what_a_master_did))

@@ -191,6 +191,7 @@ static void check_answered(const struct play *play, unsigned m, const char *text
     if ((take(&text, "to set") && command == QUORUM_CMD_SET) ||
         (take(&text, "to extend") && command == QUORUM_CMD_EXTEND) ||
         (take(&text, "to release") && command == QUORUM_CMD_RELEASE) ||
+        (take(&text, "to give") && command == QUORUM_CMD_GIVE) ||
         (take(&text, "to fence") && command == QUORUM_CMD_FENCE) ||
         (take(&text, "to raise") && command == QUORUM_CMD_RAISE))
         return;

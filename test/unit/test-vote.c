@@ -111,6 +111,7 @@ static void check_vote(struct vote got, struct vote want)
     CHECK_INT(got.vote, want.vote);
     CHECK_INT(got.noscript, want.noscript);
     CHECK_INT(got.relink, want.relink);
+    CHECK_INT(got.revoked, want.revoked);
     CHECK_INT(got.outdated, want.outdated);
     CHECK_UINT(got.counter, want.counter);
 }
@@ -198,7 +199,7 @@ TEST(a_text_that_revoked_the_lock_is_no)
     struct reply reply = {.type = REPLY_TEXT, .text = revoked, .text_len = 13};
 
     CHECK_STR(vote_revoked(&reply), revoked);
-    check_vote(vote_read(QUORUM_CMD_EXTEND, &reply), (struct vote){.vote = NO});
+    check_vote(vote_read(QUORUM_CMD_EXTEND, &reply), (struct vote){.vote = NO, .revoked = true});
     check_vote(vote_read(QUORUM_CMD_RELEASE, &reply), (struct vote){.vote = NONE, .relink = true});
     check_vote(vote_read(QUORUM_CMD_SET, &reply), (struct vote){.vote = NONE, .relink = true});
     reply.text = other;

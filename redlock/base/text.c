@@ -60,11 +60,11 @@ char *text_clean(char *text)
 char *text_end_error(char *text)
 {
     static const char before[] = " script: ", digits[] = "0123456789abcdef";
-    char *place = strstr(text, before);
     size_t len;
 
-    if (place != NULL && strspn(place + sizeof before - 1, digits) >= 8)
-        *place = '\0';
+    for (char *place = strstr(text, before); place != NULL; place = strstr(place + 1, before))
+        if (strspn(place + sizeof before - 1, digits) >= 8)
+            *place = '\0';
     len = strlen(text);
     if (len > 1 && text[len - 1] == '.' && text[len - 2] != '.')
         text[len - 1] = '\0';

@@ -43,6 +43,8 @@ TEST(errors_end_without_a_stop)
     static const struct row ends[] = {
         {"WRONGPASS user is disabled.", "WRONGPASS user is disabled"},
         {"WRONGTYPE kind script: 78c6f4c10f62, on @user_script:1.", "WRONGTYPE kind"},
+        {"ERR ACL failure in script: No right script: 78c6f4c10f62, on @user_script:1.",
+         "ERR ACL failure in script: No right"},
         {"WRONGTYPE kind script: 78c6f4c10f62, on", "WRONGTYPE kind"}, /* It was cut. */
         {"bad script: none.", "bad script: none"},
         {"cut...", "cut..."},

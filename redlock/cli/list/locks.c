@@ -18,7 +18,8 @@
  * Names may have any bytes, so their lengths are told.  Keys without an end are no locks.  What the
  * user may not read is left out: pcall() then returns an error.  The key of readers ends with the
  * reader of the greatest score; those whose time is over may still be stored (acquire_shared.lua).
- * A key that the user may not read is left out; a command that it may not run is an error.
+ * A key that the user may not read is left out.  A command that it may not run is an error:
+ * "can't run this command" (Redis 7.0), "no permissions to run the 'strlen' command" (Redis 8).
  */
 const char locks_script[] =
     "local r=redis.call('scan',ARGV[1],'count',ARGV[2]) local s={r[1]..'\\n'} "
@@ -36,7 +37,7 @@ const char locks_script[] =
     "if type(n)=='number' and n>0 then add('Q',0,ttl,n,queue,'') end "
     "elseif wait then add('W',0,ttl,1,wait,'') "
     "elseif shape=='string' then local n=redis.pcall('strlen',key) "
-    "if type(n)=='table' and n.err:find('run this command',1,true) then return n end "
+    "if type(n)=='table' and n.err:find('run th',1,true) then return n end "
     "local t=type(n)=='number' and n<=128 and redis.pcall('get',key) "
     "if type(t)=='string' then if name and #slot<4 and ours(t) then add('P',slot+1,ttl,1,name,t) "
     "elseif ours(t) and key:sub(1,15)~='redlock:permit:' then add('L',0,ttl,1,key,t) "

@@ -28,7 +28,11 @@ sim_time waits_slack(void)
     return 8 * world.plan.quick + 2 * world.plan.reply_timeout_ms * DRIFT_MS + 100 * DRIFT_MS;
 }
 
-/* From a release until a waiter tries: all turns that the lots may give, and the way. */
+/* From a release until a waiter tries: all turns that the lots may give, and the way.  In a crowd a
+ * waiter may lose more rounds in a row than these: others hold for so short a time that it does not
+ * hear of them.  It also does where masters disagree on which permit is free.  Then it pauses for
+ * longer, at most as long as between two queries (rule 5 of wait.c). */
+#define LOSSES_QUICK 4
 static sim_time nap(void)
 {
     return 350 * DRIFT_MS + 8 * world.plan.quick;
@@ -336,6 +340,14 @@ static bool listens_to(const struct ev_loop *process, unsigned master, unsigned 
            (groups == 0 || (conn->groups[mark] & groups) != 0);
 }
 
+static unsigned losses_of(const struct ev_loop *process, const struct redlock_lease *lease)
+{
+    const struct channel *channel =
+        lease->waits ? channel_find_of(&process->rl->lines.channels, lease) : NULL;
+
+    return channel != NULL ? channel->wait.losses : 0;
+}
+
 /* Note since when the waiters of a group sleep, and for how long they may.  A waiter for other
  * resources, too, may be the first of a group, so it counts as well. */
 static void note_sleep(struct ev_loop *process, unsigned line)
@@ -363,6 +375,7 @@ static void note_sleep(struct ev_loop *process, unsigned line)
                    rec->ttl_ms <= world.plan.reply_timeout_ms;
         sleep->rounds += rec->round + rec->number;
         sleep->longest = sim_max(sleep->longest, WAIT_PATIENCE * q->config.pause_max);
+        sleep->losses = sim_max(sleep->losses, losses_of(process, rec->lease));
         is_waiting = is_waiting || rec->set == set;
         is_in_line = is_in_line || (rec->set == set && rec->lease->waits);
         is_queued = is_queued || (rec->set == set && rec->lease->waits && rec->is_fair);
@@ -414,9 +427,7 @@ static void check_sleep(const struct ev_loop *process, unsigned line)
         return;
     world_outcome(OUTCOME_AWAKE);
     since = sim_max(since, process->misled_until); /* A late message costs so much at most. */
-    /* In a crowd that waits for permits masters often disagree on which is free, so all lose rounds
-     * in a row, and pause as long as between two queries (rule 5 of wait.c). */
-    if (world.plan.permits && world.plan.is_crowd)
+    if (world.plan.is_crowd && (world.plan.permits || sleep->losses > LOSSES_QUICK))
         bound += sleep->longest;
     if (world.now - since > bound)
         world_fail("wakes",

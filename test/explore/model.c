@@ -122,8 +122,8 @@ static void note_sends(const struct scenario *scenario, struct world *world, uns
             if (!(act->send[i].to >> number & 1) || !change_is_known(scenario, world, c, m))
                 continue;
             model_must(link->items_len < ITEMS_MAX && q->ask < 256, "too much for this world");
-            if (act->send[i].command == QUORUM_CMD_GIVE)
-                world->clients[c].gone &= (uint8_t) ~(1u << m); /* It may have the key again. */
+            if (act->send[i].command == QUORUM_CMD_GIVE && q->state == QUORUM_HELD)
+                world->clients[c].gone &= (uint8_t) ~(1u << m); /* Rule 14: it may have it again. */
             link->items[link->items_len++] =
                 item_of(scenario, world, &world->clients[c], &act->send[i], number);
         }

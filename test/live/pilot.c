@@ -364,17 +364,19 @@ static bool is_told(void *arg)
            strstr(question->pilot->message, question->why) != NULL;
 }
 
-bool pilot_blames_first(const struct pilot *pilot)
+bool pilot_blames(const struct pilot *pilot, unsigned masters)
 {
     static const char start[] = "acquire x: too few masters ", end[] = ": master";
     const char *at = strstr(pilot->message, start);
+    unsigned long number;
 
     at = at != NULL ? strstr(at, end) : NULL;
     if (at == NULL)
         return false;
     at += strlen(end);
-    return strncmp(at, " 1 (127.0.0.1:", 14) == 0 || strncmp(at, "s 1 ", 4) == 0 ||
-           strncmp(at, "s 1, ", 5) == 0;
+    at += *at == 's' ? 1 : 0;
+    number = strtoul(at, NULL, 10);
+    return number >= 1 && (masters >> (number - 1) & 1) != 0;
 }
 
 int pilot_until_told(struct pilot *pilot, const char *resource, const char *why)

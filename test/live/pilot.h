@@ -85,9 +85,9 @@ bool pilot_until(struct pilot *pilot, bool (*is_so)(void *arg), void *arg);
 bool pilot_until_up(struct pilot *pilot, unsigned masters);
 bool pilot_until_connects(struct pilot *pilot, uint64_t connects);
 bool pilot_until_leases(struct pilot *pilot, unsigned leases);
-/* True: the message of a lock says that too few masters could vote, and names first the first
- * master of the list, alone or with others. */
-bool pilot_blames_first(const struct pilot *pilot);
+/* True: the message of a lock says that too few masters could vote, and names first one of these
+ * masters (bit 0: the first of the list), alone or with others. */
+bool pilot_blames(const struct pilot *pilot, unsigned masters);
 
 /* True: the status says why too few masters voted. */
 bool pilot_lacks_votes(int status);

@@ -195,7 +195,7 @@ static void check_stops(enum pilot_kind kind, const struct strike *plan)
 
     open_and_strike(&pilot, kind, plan, &held);
     check_told(&pilot, plan->fault);
-    CHECK(pilot_blames_first(&pilot));
+    CHECK(pilot_blames(&pilot, 0x7));
     if (held != NULL)
         CHECK_INT(pilot_extend(&pilot, held, 0), plan->fault->status);
     heal();

@@ -255,8 +255,7 @@ static void lock_once(void)
 
 /* Chosen: more than a handshake has, either way, with the keys of tls_peer.h (600 and 900). */
 #define EACH_UNTIL 1500
-#define HANDSHAKE_MAX 3000 /* Chosen: the same with the keys of OpenSSL 3.5, 1 200 bytes longer. \
-                            */
+#define HANDSHAKE_MAX 3000 /* Chosen: OpenSSL 3.5 has keys that are 1 200 bytes longer. */
 #define STEP 61            /* From there on, for the greeting.  Chosen. */
 #define LAST 200 /* Not cut, since replies differ in length, and a request may follow.  Chosen. */
 

@@ -432,7 +432,7 @@ TEST(refused_without_betraying)
             CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), refusal->status);
             pilot_close(&pilot);
             CHECK_HAS(spoken, refusal->message);
-            CHECK(pilot_blames_first(&pilot));
+            CHECK(pilot_blames(&pilot, 0x1f));
             CHECK_HAS(pilot.message, refusal->message);
             listen_to(NULL, REDLOCK_LOG_ERROR, pilot.message);
             CHECK(strstr(spoken, "verraten") == NULL);

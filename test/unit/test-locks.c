@@ -177,7 +177,7 @@ TEST(a_majority_is_bare_if_each_vote_is_needed_and_there_are_others)
     };
 
     for (unsigned m = 0; m < 5; m++)
-        store(m, "abcde" + m);
+        store(m, &"abcde"[m]);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         free(rows);
         rows_len = locks_agree(&locks, &cases[i].lists, cases[i].up, &rows);

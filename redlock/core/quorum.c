@@ -55,8 +55,9 @@
  *     release may grant it there (on_grant).  The next round asks with the same token, and all
  *     votes for it add up.  The lease counts from before the oldest request that any of them
  *     answers (rule 1).  A token that too few masters granted by the end of a round is dead
- *     (stands): it is released where it may wait, and a master is asked with another token only
- *     when it has confirmed that (rules 4 and 5).
+ *     (stands), and so is one whose answers came too late for two rounds.  It is released where it
+ *     may wait, and a master is asked with another token only when it has confirmed that (rules 4
+ *     and 5).
  * 14. Each extension that a majority of stored tokens has won gives the token to masters that lack
  *     it (give_back): a hold of weeks keeps its votes while one master after the other restarts.
  *     - The gift is no vote.  Only a later extension counts that master, because it finds the token
@@ -210,6 +211,8 @@ static void bury_round(struct quorum *q)
 {
     q->round = 0;
     q->live = 0;
+    q->deciding = q->barred = 0;
+    q->late = false;
     q->deadline = 0;
 }
 
@@ -275,7 +278,7 @@ static bool stands(const struct step *s, int status)
     quorum_mask in_doubt = q->asked & q->none & q->may_hold;
 
     return q->config.stands && status != REDLOCK_TOO_LATE && s->ev->now < quorum_give_up(q) &&
-           q->yes == 0 && in_doubt == 0;
+           q->yes == 0 && in_doubt == 0 && !q->late;
 }
 
 /* The round is dead.  Try again while there is time, or end. */
@@ -400,8 +403,6 @@ static void begin_round(struct step *s)
     forget_ask(q);
     q->yes = granted;
     q->fresh = 0;
-    if (q->round == 0)
-        q->deciding = q->barred = 0;
     if (!decide(s, s->ev->up | s->ev->coming)) {
         lose_round(s, REDLOCK_UNREACHABLE); /* Do not send requests for a round that cannot win. */
         return;
@@ -990,6 +991,20 @@ static void follow_up(struct step *s)
     q->timeout = earlier(q->timeout, drift_add(s->ev->now, q->config.reply_timeout));
 }
 
+/* Rule 13.  The next round counts it.  If that one, too, ends before any answer, this client is too
+ * slow for its timeout, and its token would keep all others out. */
+static void on_late_yes(struct step *s)
+{
+    s->q->late = true;
+    follow_up(s);
+}
+
+/* Rule 14: perhaps by our own token, which another process gave.  The next extension asks. */
+static bool is_gift_refused(const struct quorum_event *event)
+{
+    return event->command == QUORUM_CMD_GIVE && event->vote == QUORUM_VOTE_NO;
+}
+
 static void on_reply(struct step *s)
 {
     struct quorum *q = s->q;
@@ -1013,7 +1028,7 @@ static void on_reply(struct step *s)
     case QUORUM_CMD_SET: /* A master that answers with an error has not set the key. */
     case QUORUM_CMD_FENCE:
     case QUORUM_CMD_GIVE:
-        if (!yes && !is_void && !s->ev->stands)
+        if (!yes && !is_void && !s->ev->stands && !is_gift_refused(s->ev))
             q->may_hold &= (quorum_mask)~from;
         break;
     case QUORUM_CMD_EXTEND:
@@ -1044,7 +1059,7 @@ static void on_reply(struct step *s)
             q->elsewhere++;
     }
     if (yes && q->state == QUORUM_PAUSING && (holders(q) & from))
-        follow_up(s);
+        on_late_yes(s);
     judge(s);
 }
 
@@ -1081,6 +1096,8 @@ static void on_link(struct step *s)
         q->yes &= (quorum_mask)~on;
     }
     q->barred |= q->deciding & on; /* Rule 14. */
+    /* A release that is late would delete what counts as a vote at once (rule 11). */
+    q->fresh &= (quorum_mask) ~(q->deciding & q->releasing & on);
     q->deciding &= (quorum_mask)~on;
     q->owing &= (quorum_mask)~on;
     q->releasing &= (quorum_mask)~on;
@@ -1151,7 +1168,7 @@ static void on_change(struct step *s)
     if (q->adopted && !quorum_is_held(q))
         fresh &= s->ev->members.to & (quorum_mask)~s->ev->members.from;
     else if (quorum_is_held(q) && s->ev->members.from != s->ev->members.to)
-        fresh |= s->ev->members.to & (quorum_mask)~holders(q);
+        fresh |= s->ev->members.to & (quorum_mask) ~(holders(q) | q->barred);
     q->fresh = fresh & stay;
     q->asked &= stay;
     q->yes &= stay;

@@ -61,7 +61,8 @@ static uint64_t mix_client(uint64_t hash, const struct client *client, drift_tim
                          (uint64_t)client->fence.raises << 40);
     hash = mix(hash, instants(wake_at, q->config.lease));
     return mix(hash, client->version | (uint64_t)(client->held ? client->confirmed : 0) << 8 |
-                         (uint64_t)client->adopted << 16 | (uint64_t)q->adopted << 24);
+                         (uint64_t)client->adopted << 16 | (uint64_t)q->adopted << 24 |
+                         (uint64_t)q->late << 25);
 }
 
 /* An answer with a version that the client knows is like any other. */

@@ -47,7 +47,8 @@ static void book_set(struct world *w, struct master *master, const struct quorum
         MUST(token > w->newest);
         w->newest = w->live = token;
         w->ask = send->ask;
-        w->ask_sent = w->round_at = w->now;
+        w->ask_sent = w->now;
+        w->rounds++;
         w->ask_lease = w->config.lease;
         w->ask_yes = w->fresh = 0;
         for (unsigned m = 0; m < w->masters_len; m++)
@@ -68,10 +69,16 @@ static void book_extend(struct world *w, const struct quorum_send *send, uint32_
     w->ask_yes = 0;
 }
 
-/* No answer to it counts.  The extension before it has been won without it. */
+/* No answer to it counts.  An extension that failed at once may have sent what counts, to masters
+ * that joined. */
+static bool is_gift(const struct world *w, const struct quorum_send *send)
+{
+    return send->ask != w->ask && w->q.state == QUORUM_HELD && decides(w, w->ask_yes);
+}
+
 static void book_gift(const struct world *w, const struct master *master)
 {
-    MUST(!w->is_adopted && w->has_been_held && decides(w, w->ask_yes));
+    MUST(!w->is_adopted && w->has_been_held);
     MUST(!master->barred && master->ask != w->ask);
 }
 
@@ -82,7 +89,7 @@ static void book_give(struct world *w, unsigned m, const struct quorum_send *sen
     MUST(master->queue_len == 0 && !master->in_doubt);
     MUST(token == w->live);
     master->in_doubt = true;
-    if (send->ask != w->ask && w->q.state == QUORUM_HELD) {
+    if (is_gift(w, send)) {
         book_gift(w, master);
         return;
     }
@@ -121,8 +128,8 @@ static void book_send(struct world *w, const struct quorum_send *send)
         case QUORUM_CMD_RAISE:
             MUST(false);
         }
-        master->queue[master->queue_len++] =
-            (struct item){send->ask, token, send->command, QUORUM_VOTE_NONE, w->q.lease, w->now};
+        master->queue[master->queue_len++] = (struct item){
+            send->ask, token, send->command, QUORUM_VOTE_NONE, w->q.lease, w->now, w->rounds};
     }
 }
 
@@ -145,9 +152,10 @@ void shadow_answer(struct world *w, unsigned m, const struct item *item)
     quorum_mask from = (quorum_mask)(1u << m);
     bool is_latest = master->queue_len == 0;
     bool waits = w->config.stands && item->command == QUORUM_CMD_SET; /* And may be granted. */
+    bool is_no = item->vote == QUORUM_VOTE_NO && item->command != QUORUM_CMD_GIVE; /* Rule 14. */
 
     if (is_latest && !waits &&
-        (item->command == QUORUM_CMD_RELEASE || item->vote == QUORUM_VOTE_NO ||
+        (item->command == QUORUM_CMD_RELEASE || is_no ||
          (item->vote == QUORUM_VOTE_NONE &&
           (item->command == QUORUM_CMD_SET || item->command == QUORUM_CMD_GIVE))))
         master->in_doubt = false;
@@ -157,7 +165,7 @@ void shadow_answer(struct world *w, unsigned m, const struct item *item)
         w->released |= from;
     if (item->command == QUORUM_CMD_SET &&
         (w->q.state == QUORUM_PAUSING || w->q.state == QUORUM_CONNECTING ||
-         item->sent < w->round_at))
+         item->round < w->rounds))
         return; /* It answers a round that is over.  The next one asks with the same token. */
     if (item->command != QUORUM_CMD_RELEASE && item->vote == QUORUM_VOTE_YES &&
         item->ask == w->ask && item->token == w->live)
@@ -185,7 +193,7 @@ static void book_round(struct world *w, const struct quorum *before)
     if (before->state == QUORUM_ACQUIRING || w->q.state != QUORUM_ACQUIRING ||
         w->q.round != w->live)
         return;
-    w->round_at = w->now;
+    w->rounds++;
     if (w->ask_yes == 0)
         w->ask_sent = w->now;
 }

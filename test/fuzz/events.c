@@ -208,7 +208,8 @@ static void hear(struct world *w, unsigned m)
     event.command = item.command;
     event.vote = item.vote;
     event.revoked = events_is_revoked(&item);
-    event.stands = w->config.stands && item.vote != QUORUM_VOTE_YES;
+    event.stands =
+        w->config.stands && item.command == QUORUM_CMD_SET && item.vote != QUORUM_VOTE_YES;
     event.elsewhere = !w->config.stands && item.vote == QUORUM_VOTE_NO &&
                       (item.ask & 1) != 0; /* For every other ask.  No permit stands. */
     shadow_step(w, &event);

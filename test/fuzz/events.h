@@ -22,6 +22,7 @@ struct item {
     enum quorum_vote vote; /* The answer, once it is executed. */
     drift_span lease;
     drift_time sent;
+    unsigned round; /* The number of rounds by then. */
 };
 
 struct master {
@@ -63,7 +64,7 @@ struct world {
     uint32_t newest; /* The largest token that was used. */
     uint32_t ask;
     drift_time ask_sent;
-    drift_time round_at; /* When the latest round with this token began. */
+    unsigned rounds; /* How many have begun, also with the same token. */
     drift_span ask_lease;
     quorum_mask ask_yes;
     drift_time deadline;  /* The deadline of the hold; 0: the lock is not held. */

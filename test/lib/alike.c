@@ -45,8 +45,6 @@ static void forget_by_state(struct quorum *q)
         q->detours = 0; /* The next round starts with the full number. */
     if (q->state != QUORUM_CONNECTING)
         q->wanted = QUORUM_EV_ACQUIRE;
-    if (q->round == 0 || q->adopted)
-        q->deciding = q->barred = 0; /* Of no token yet; an adopted token is not given. */
     switch (q->state) {
     case QUORUM_ACQUIRING:
     case QUORUM_RAISING:

@@ -155,7 +155,8 @@ TEST(a_refusal_that_comes_after_the_extension_is_known_to_the_next)
 }
 
 /* Once for each extension. */
-TEST(a_gift_that_is_refused_is_tried_again)
+/* Our own token may be there: another process that has it may have given it. */
+TEST(a_gift_that_is_refused_is_asked_for)
 {
     lose_third(false);
     for (unsigned i = 0; i < 3; i++) {
@@ -163,7 +164,51 @@ TEST(a_gift_that_is_refused_is_tried_again)
         CHECK_UINT(given(), 4);
         answer(4, NO);
         CHECK_UINT(story.act.send_len, 0);
+        renew();
+        check_sent(0, 7, 0);
+        answer(4, NO);
+        answer(3, YES);
+        CHECK_UINT(given(), 0);
     }
+    extend();
+    answer(4, NO);
+    renew();
+    check_sent(0, 7, 0);
+    answer(5, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+}
+
+/* A vote in the extension of a change is one at once. */
+TEST(a_change_gives_nothing_to_a_barred_master)
+{
+    begin_held(5);
+    renew();
+    story_revoked(&story, 0);
+    answer(0x1e, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    change(0x1f, 0x3f);
+    renew();
+    CHECK_UINT(given(), 0x20);
+}
+
+/* The release of several names is out when the set changes, and when its link breaks. */
+TEST(a_release_that_may_be_late_keeps_a_gift_away)
+{
+    begin_with(5);
+    config.many = true;
+    begin_again();
+    hold();
+    renew();
+    answer(0x10, NO);
+    answer(0x0f, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    change(0x1f, 0x1e);
+    link_down(4);
+    link_up(4);
+    answer(0x10, NO); /* To the release, which is sent again. */
+    renew();
+    check_sent(0, 0x0f, 0);
+    CHECK_UINT(given(), 0);
 }
 
 TEST(a_gift_without_an_answer_is_not_repeated)
@@ -382,8 +427,9 @@ CHECK_MAIN(
     RUN(a_lock_that_a_majority_lost_is_lost),
     RUN(who_says_no_is_given_the_token_one_extension_later),
     RUN(a_refusal_that_comes_after_the_extension_is_known_to_the_next),
-    RUN(a_gift_that_is_refused_is_tried_again), RUN(a_gift_without_an_answer_is_not_repeated),
-    RUN(a_master_that_is_away_is_given_nothing),
+    RUN(a_gift_that_is_refused_is_asked_for), RUN(a_change_gives_nothing_to_a_barred_master),
+    RUN(a_release_that_may_be_late_keeps_a_gift_away),
+    RUN(a_gift_without_an_answer_is_not_repeated), RUN(a_master_that_is_away_is_given_nothing),
     RUN(a_master_that_was_away_in_the_round_is_given_it), RUN(a_void_gift_is_no_vote),
     RUN(what_was_given_is_released), RUN(the_owner_s_extension_gives_it_too),
     RUN(an_adopted_token_is_not_given), RUN(a_master_that_showed_a_revocation_never_regains_it),

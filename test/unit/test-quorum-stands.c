@@ -134,6 +134,25 @@ TEST(a_yes_between_two_rounds_is_followed_by_one_soon)
     check_granted(STORY_START + 2 * TIMEOUT + DRIFT_MS);
 }
 
+/* The answers take longer than the reply timeout.  Others must get it. */
+TEST(who_hears_too_late_twice_gives_it_back)
+{
+    begin_waiting();
+    for (unsigned i = 0; i < 2; i++) {
+        timer_at(story.q.timeout);
+        CHECK_INT(story.q.state, QUORUM_PAUSING);
+        if (i == 0) {
+            CHECK_UINT(story.act.send_len, 0);
+            story.now += DRIFT_MS;
+            answer(7, YES);
+            CHECK_UINT(story.act.send_len, 0);
+            timer_at(story.act.wake_at);
+            check_sent(7, 0, 0);
+        }
+    }
+    check_sent(0, 0, 7);
+}
+
 /* It is given back already. */
 TEST(a_yes_to_a_dead_token_is_followed_by_none)
 {
@@ -274,18 +293,16 @@ TEST(others_do_not_stand)
     check_not_ended();
 }
 
-CHECK_MAIN(RUN(a_majority_of_grants_is_a_lock),
-           RUN(the_lease_counts_from_the_oldest_request_that_is_granted),
-           RUN(a_grant_is_late_at_its_deadline), RUN(the_next_round_asks_with_the_same_token),
-           RUN(grants_and_answers_add_up),
-           RUN(a_minority_is_followed_by_a_round_after_a_reply_timeout),
-           RUN(a_yes_between_two_rounds_is_followed_by_one_soon),
-           RUN(a_yes_to_a_dead_token_is_followed_by_none),
-           RUN(a_minority_is_given_back_at_the_end_of_a_round),
-           RUN(a_grant_of_a_dead_token_is_no_vote),
-           RUN(a_master_that_gave_no_answer_does_not_end_the_token),
-           RUN(a_void_vote_ends_the_token), RUN(who_gives_up_releases_the_token_everywhere),
-           RUN(a_link_that_breaks_takes_its_grant_along),
-           RUN(a_token_that_waited_for_long_is_extended_at_once),
-           RUN(a_release_goes_also_where_the_token_waits),
-           RUN(a_master_may_store_the_token_for_two_leases), RUN(others_do_not_stand))
+CHECK_MAIN(
+    RUN(a_majority_of_grants_is_a_lock),
+    RUN(the_lease_counts_from_the_oldest_request_that_is_granted),
+    RUN(a_grant_is_late_at_its_deadline), RUN(the_next_round_asks_with_the_same_token),
+    RUN(grants_and_answers_add_up), RUN(a_minority_is_followed_by_a_round_after_a_reply_timeout),
+    RUN(a_yes_between_two_rounds_is_followed_by_one_soon),
+    RUN(who_hears_too_late_twice_gives_it_back), RUN(a_yes_to_a_dead_token_is_followed_by_none),
+    RUN(a_minority_is_given_back_at_the_end_of_a_round), RUN(a_grant_of_a_dead_token_is_no_vote),
+    RUN(a_master_that_gave_no_answer_does_not_end_the_token), RUN(a_void_vote_ends_the_token),
+    RUN(who_gives_up_releases_the_token_everywhere), RUN(a_link_that_breaks_takes_its_grant_along),
+    RUN(a_token_that_waited_for_long_is_extended_at_once),
+    RUN(a_release_goes_also_where_the_token_waits),
+    RUN(a_master_may_store_the_token_for_two_leases), RUN(others_do_not_stand))

@@ -56,6 +56,7 @@ static void book_set(struct world *w, struct master *master, const struct quorum
     }
     MUST(token == w->live);
     master->in_doubt = true;
+    master->undone = false;
 }
 
 static void book_extend(struct world *w, const struct quorum_send *send, uint32_t token)
@@ -89,6 +90,7 @@ static void book_give(struct world *w, unsigned m, const struct quorum_send *sen
     MUST(master->queue_len == 0 && !master->in_doubt);
     MUST(token == w->live);
     master->in_doubt = true;
+    master->undone = false;
     if (is_gift(w, send)) {
         book_gift(w, master);
         return;
@@ -123,6 +125,7 @@ static void book_send(struct world *w, const struct quorum_send *send)
             break;
         case QUORUM_CMD_RELEASE:
             MUST(master->in_doubt);
+            master->undone = true;
             break;
         case QUORUM_CMD_FENCE:
         case QUORUM_CMD_RAISE:
@@ -354,7 +357,7 @@ static quorum_mask may_lack(const struct world *w)
     if (w->deadline == 0 || w->members.from == w->members.to)
         return 0;
     for (unsigned m = 0; m < w->masters_len; m++)
-        if (w->members.to & 1u << m && !w->masters[m].in_doubt)
+        if (w->members.to & 1u << m && (!w->masters[m].in_doubt || w->masters[m].undone))
             masters |= (quorum_mask)(1u << m);
     return masters;
 }

@@ -54,9 +54,13 @@ static void forget_by_state(struct quorum *q)
         q->renew_at = 0;
         break;
     case QUORUM_HELD:
-    case QUORUM_CONNECTING:
     case QUORUM_ADOPTED:
         q->sent = q->timeout = 0;
+        break;
+    case QUORUM_CONNECTING:
+        q->timeout = 0;
+        if (q->yes == 0) /* Else votes of a token that waits count from then. */
+            q->sent = 0;
         break;
     case QUORUM_PAUSING:
         if (q->round == 0) /* Else the token waits, and may be granted. */

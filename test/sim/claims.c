@@ -42,6 +42,8 @@ struct claim {
     uint32_t release_ask[SIM_SERVERS_MAX], extend_ask[SIM_SERVERS_MAX], raise_ask[SIM_SERVERS_MAX];
     uint32_t give_ask[SIM_SERVERS_MAX];
     quorum_mask answered; /* Masters that answered every SET and GIVE so far, with a proof. */
+    quorum_mask owing;    /* Masters that did not answer the latest SET or GIVE. */
+    quorum_mask unsure;   /* Those that had not when the next one was sent: it may still come. */
     quorum_mask unproven; /* Those whose proof has not come yet. */
     quorum_mask lacking;  /* Masters that said that they do not store the token, and were not given
                            * it since. */
@@ -102,6 +104,8 @@ static void on_set(struct ev_loop *process, unsigned master, const struct ask *a
         judge_on_set(process, master, ask->serial, ask->number);
     judge_on_waiter(process, ask->serial, command);
     claim->may_store |= (quorum_mask)(1u << master);
+    claim->unsure |= claim->owing & 1u << master;
+    claim->owing |= (quorum_mask)(1u << master);
     claim->answered &= (quorum_mask) ~(1u << master);
     claim->unproven &= (quorum_mask) ~(1u << master);
     claim->told[master] = NULL;
@@ -165,6 +169,8 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn 
         claim->may_store |= (quorum_mask)(1u << master);
         claim->given |= (quorum_mask)(1u << master);
         claim->lacking &= (quorum_mask) ~(1u << master);
+        claim->unsure |= claim->owing & 1u << master;
+        claim->owing |= (quorum_mask)(1u << master);
         claim->answered &= (quorum_mask) ~(1u << master);
         claim->unproven &= (quorum_mask) ~(1u << master);
         claim->told[master] = NULL;
@@ -201,6 +207,8 @@ static void on_script_answer(struct claim *claim, unsigned master, const struct 
               strstr(answer->text, "WRONGTYPE") != NULL || answer->type == REPLY_TEXT;
     bool is_yes = answer->type == REPLY_STATUS || answer->integer > 0;
 
+    if (ask->what == QUORUM_CMD_GIVE)
+        claim->owing &= (quorum_mask)~bit;
     if (ask->what == QUORUM_CMD_GIVE && claim->give_ask[master] == ask->number &&
         claim->extend_ask[master] < ask->number)
         claim->unproven |= bit;
@@ -275,6 +283,8 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask
         return;
     }
     claim = find(process, ask->serial, ask->number, -1);
+    if (claim != NULL)
+        claim->owing &= (quorum_mask) ~(1u << master);
     if (taken && world.plan.permits)
         world_outcome(hints ? OUTCOME_PERMIT_ELSEWHERE : OUTCOME_PERMITS_GONE);
     else if (taken && claim != NULL && is_many(oracle_token_of(claim->token)->set))
@@ -324,7 +334,8 @@ void claims_on_longer(const struct lease_rec *rec)
 
     if (claim == NULL || q->adopted || q->state != QUORUM_HELD || world.plan.operators > 0)
         return;
-    lacking = claim->known & claim->lacking & claim->answered & voters(process);
+    lacking = claim->known & claim->lacking & claim->answered & (quorum_mask)~claim->unsure &
+              voters(process);
     if (lacking != 0)
         world_fail("regain",
                    "client %u extended lease %u, and masters (mask %x) do not get it back",

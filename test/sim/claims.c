@@ -47,9 +47,11 @@ struct claim {
     quorum_mask unproven; /* Those whose proof has not come yet. */
     quorum_mask lacking;  /* Masters that said that they do not store the token, and were not given
                            * it since. */
-    quorum_mask known;    /* Those of them that vote, when the latest extension was sent. */
-    uint32_t extension;   /* The latest extension. */
-    uint64_t runs_out;    /* When all keys have expired, on the client's clock. */
+    quorum_mask
+        before;        /* The same for the extension before it, which may be the one that is won. */
+    quorum_mask known; /* Those of them that vote, when the latest extension was sent. */
+    uint32_t extension; /* The latest extension. */
+    uint64_t runs_out;  /* When all keys have expired, on the client's clock. */
 };
 
 static const char *const names[] = {"SET", "EXTEND", "RELEASE", "FENCE", "RAISE", "GIVE"};
@@ -131,6 +133,7 @@ static void note_extension(const struct ev_loop *process, struct claim *claim, u
     if (number == claim->extension)
         return;
     claim->extension = number;
+    claim->before = claim->known;
     claim->known = claim->lacking & voters(process);
 }
 
@@ -334,8 +337,8 @@ void claims_on_longer(const struct lease_rec *rec)
 
     if (claim == NULL || q->adopted || q->state != QUORUM_HELD || world.plan.operators > 0)
         return;
-    lacking = claim->known & claim->lacking & claim->answered & (quorum_mask)~claim->unsure &
-              voters(process);
+    lacking = claim->known & claim->before & claim->lacking & claim->answered &
+              (quorum_mask)~claim->unsure & voters(process);
     if (lacking != 0)
         world_fail("regain",
                    "client %u extended lease %u, and masters (mask %x) do not get it back",

@@ -363,7 +363,6 @@ static int carry_out(struct revoking *r)
     char name[CLI_NAMES_SHOWN_MAX + 24];
     enum revoke_status status;
     quorum_mask revoked;
-
     drift_time since = 0, now = 0;
 
     (void)drift_now(&since); /* redlock_open() has checked that this clock works. */

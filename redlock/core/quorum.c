@@ -32,8 +32,8 @@
  *     extend it, or to raise the counters, no longer counts as a holder, and gets a release
  *     (on_refusal).  The answer to that release does not count as one to the extension (on_reply).
  *     An adopted token gets no such release, and none when it is lost (is_anothers): another
- * process may count on what is left of it, until a deadline that we do not know.  Only the caller
- *     releases it, by RELEASE or CANCEL.
+ *     process may count on what is left of it, until a deadline that we do not know.  Only the
+ *     caller releases it, by RELEASE or CANCEL.
  * 11. When the members change:
  *     - Votes that were given still count, and the new lists count them.  Fencing numbers do not
  *       count (spoil_numbers).

@@ -7,9 +7,9 @@
  *   as one, for the first waiter of each name: of one client's waiters only the first can be the
  *   first of all.
  * - A lost message costs the time up to the next heartbeat.
- * - "granted" is the vote of a master that passed the lock on (quorum.c, rule 13).  If the vote
- * does not count, the message still tells whose turn it is: the token may have been given back just
- *   before, and no other message follows.
+ * - "granted" is the vote of a master that passed the lock on (quorum.c, rule 13).  If the
+ *   vote does not count, the message still tells whose turn it is: the token may have been given
+ *   back just before, and no other message follows.
  * - The heartbeats of one client go together: in one packet and with one proof for each master,
  *   however many leases wait.  So the first that is due takes along those that are due soon.
  */

@@ -47,11 +47,10 @@ struct claim {
     quorum_mask unproven; /* Those whose proof has not come yet. */
     quorum_mask lacking;  /* Masters that said that they do not store the token, and were not given
                            * it since. */
-    quorum_mask
-        before;        /* The same for the extension before it, which may be the one that is won. */
-    quorum_mask known; /* Those of them that vote, when the latest extension was sent. */
-    uint32_t extension; /* The latest extension. */
-    uint64_t runs_out;  /* When all keys have expired, on the client's clock. */
+    quorum_mask known;    /* Those of them that vote, when the latest extension was sent. */
+    quorum_mask before;   /* The same for the one before it, which may be the one that is won. */
+    uint32_t extension;   /* The latest extension. */
+    uint64_t runs_out;    /* When all keys have expired, on the client's clock. */
 };
 
 static const char *const names[] = {"SET", "EXTEND", "RELEASE", "FENCE", "RAISE", "GIVE"};
@@ -83,6 +82,19 @@ static void lasts(const struct ev_loop *process, struct claim *claim, const stru
     claim->runs_out = sim_max(claim->runs_out, clock_at(&process->clock, world.now) + span);
 }
 
+/* The token is sent to the master, by SET or GIVE. */
+static void note_token(struct claim *claim, unsigned master)
+{
+    quorum_mask bit = (quorum_mask)(1u << master);
+
+    claim->may_store |= bit;
+    claim->unsure |= claim->owing & bit;
+    claim->owing |= bit;
+    claim->answered &= (quorum_mask)~bit;
+    claim->unproven &= (quorum_mask)~bit;
+    claim->told[master] = NULL;
+}
+
 static void on_set(struct ev_loop *process, unsigned master, const struct ask *ask,
                    const struct command *command)
 {
@@ -105,12 +117,7 @@ static void on_set(struct ev_loop *process, unsigned master, const struct ask *a
     if (!(ask->flags & ASK_IN_FULL))
         judge_on_set(process, master, ask->serial, ask->number);
     judge_on_waiter(process, ask->serial, command);
-    claim->may_store |= (quorum_mask)(1u << master);
-    claim->unsure |= claim->owing & 1u << master;
-    claim->owing |= (quorum_mask)(1u << master);
-    claim->answered &= (quorum_mask) ~(1u << master);
-    claim->unproven &= (quorum_mask) ~(1u << master);
-    claim->told[master] = NULL;
+    note_token(claim, master);
     if (args_stands(command)) /* The token may be granted until the waiter is dead. */
         claim->stands |= (quorum_mask)(1u << master);
     lasts(process, claim, ask,
@@ -169,14 +176,9 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn 
         claim->told[master] = conn;
         claim->release_ask[master] = ask->number;
     } else if (ask->what == QUORUM_CMD_GIVE) { /* A master that joined gets the token. */
-        claim->may_store |= (quorum_mask)(1u << master);
+        note_token(claim, master);
         claim->given |= (quorum_mask)(1u << master);
         claim->lacking &= (quorum_mask) ~(1u << master);
-        claim->unsure |= claim->owing & 1u << master;
-        claim->owing |= (quorum_mask)(1u << master);
-        claim->answered &= (quorum_mask) ~(1u << master);
-        claim->unproven &= (quorum_mask) ~(1u << master);
-        claim->told[master] = NULL;
         claim->give_ask[master] = ask->number;
         lasts(process, claim, ask, args_number(&command, at.ttl));
     } else if (ask->what == QUORUM_CMD_RAISE) {

@@ -190,15 +190,22 @@ void shadow_grant(struct world *w, unsigned m, const struct item *item)
 }
 
 /* The next round asks with the same token.  Without a vote that was granted meanwhile its lease
- * counts from now. */
-static void book_round(struct world *w, const struct quorum *before)
+ * counts from now.  With such votes it may be won at once: a change of the list can make a majority
+ * of them while the client pauses. */
+static void book_round(struct world *w, const struct quorum *before,
+                       const struct quorum_event *event)
 {
-    if (before->state == QUORUM_ACQUIRING || w->q.state != QUORUM_ACQUIRING ||
-        w->q.round != w->live)
+    bool is_won =
+        before->state == QUORUM_PAUSING && is_held(&w->q) && event->type != QUORUM_EV_GRANT;
+
+    if (before->state == QUORUM_ACQUIRING || w->q.round != w->live)
+        return;
+    if (w->q.state != QUORUM_ACQUIRING && !is_won)
         return;
     w->rounds++;
     if (w->ask_yes == 0)
         w->ask_sent = w->now;
+    book_hold(w);
 }
 
 /* ---- After every step ---- */
@@ -326,7 +333,7 @@ void shadow_step(struct world *w, struct quorum_event *event)
     step_twin(w, event);
     if (before.ask > 0 && quorum_is_settled(&before))
         check_settled(w);
-    book_round(w, &before);
+    book_round(w, &before, event);
     MUST(w->act.send_len <= QUORUM_SENDS_MAX);
     for (unsigned i = 0; i < w->act.send_len; i++) {
         MUST(!w->is_detached);

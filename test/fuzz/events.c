@@ -135,11 +135,14 @@ static void obey(struct world *w, struct master *master, bool error)
 
 /*
  * settle_by covers masters that obey at once, or that get a release when their answer
- * comes.  A master that obeyed late, and cannot get a release, may keep the token.
+ * comes.  A master that obeyed late, and cannot get a release, may keep the token.  So may one that
+ * obeyed late with a token of another: the machine does not release it unasked.
  */
 static void excuse(const struct world *w, struct master *master)
 {
-    if (!events_take(master) && (master->late || quorum_is_settled(&w->q)))
+    bool is_kept = w->is_adopted || !events_take(master);
+
+    if (is_kept && (master->late || quorum_is_settled(&w->q)))
         master->excused = true;
 }
 
@@ -240,6 +243,7 @@ static void hear_grant(struct world *w, unsigned m, bool again)
     struct quorum before = w->q;
     struct quorum_event event = {.type = QUORUM_EV_GRANT, .master = (uint8_t)m};
     struct item item = master->grant;
+    quorum_mask yes = w->ask_yes;
 
     if (!again)
         master->grant.token = 0;
@@ -249,7 +253,7 @@ static void hear_grant(struct world *w, unsigned m, bool again)
     event.sent = item.sent;
     shadow_step(w, &event);
     if ((before.state == QUORUM_ACQUIRING || before.state == QUORUM_PAUSING) && w->live != 0 &&
-        decides(w, w->ask_yes))
+        w->ask_yes != yes && decides(w, w->ask_yes))
         MUST(is_held(&w->q));
 }
 

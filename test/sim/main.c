@@ -17,6 +17,8 @@
 
 #include <sodium.h>
 
+#include "tls.h"
+
 #define COUNT_DEFAULT 2000
 #define COUNT_FULL 2000 /* So many seeds must see every outcome and fault. */
 #define AGAIN_EVERY 97  /* One of so many seeds is run twice. */
@@ -149,6 +151,15 @@ static uint64_t run_range(uint64_t first, uint64_t count)
     return hash;
 }
 
+/* A build without TLS cannot run the theme tls. */
+static bool may_run(uint64_t seed)
+{
+    if (sim_tls_is_built() || world_theme(seed) != THEME_TLS)
+        return true;
+    printf("seed %s: left out, this build has no TLS\n", world_seed_text(seed));
+    return false;
+}
+
 /* One seed a line; a '#' begins a comment. */
 static uint64_t run_file(const char *path)
 {
@@ -162,7 +173,7 @@ static uint64_t run_file(const char *path)
     }
     while (fgets(line, sizeof line, file) != NULL) {
         line[strcspn(line, "# \n")] = '\0';
-        if (line[0] != '\0')
+        if (line[0] != '\0' && may_run(parse(line)))
             hash = hash * 31 + run(parse(line), false);
     }
     fclose(file);

@@ -14,6 +14,8 @@
 
 struct sim_tls;
 
+/* Whether the theme tls can be run. */
+bool sim_tls_is_built(void);
 /* The file of the CA that the servers' certificate is of. */
 const char *sim_tls_ca(void);
 /* Free the connections of the run before. */

@@ -9,6 +9,11 @@ static _Noreturn void give_up(void)
     world_fail("simulator", "this build has no TLS");
 }
 
+bool sim_tls_is_built(void)
+{
+    return false;
+}
+
 const char *sim_tls_ca(void)
 {
     give_up();

@@ -91,6 +91,7 @@ static void book_give(struct world *w, unsigned m, const struct quorum_send *sen
     MUST(token == w->live);
     master->in_doubt = true;
     master->undone = false;
+    master->asked = token;
     if (is_gift(w, send)) {
         book_gift(w, master);
         return;
@@ -355,6 +356,12 @@ void shadow_step(struct world *w, struct quorum_event *event)
     check_alarm(w);
 }
 
+/* It may store a token of an earlier round, and not that of the hold. */
+static bool may_store_live(const struct world *w, const struct master *master)
+{
+    return master->in_doubt && !master->undone && master->asked == w->live;
+}
+
 /* Masters of the second list that may be given the token of a hold, so that a majority of it stores
  * the token: they need not have joined with this change. */
 static quorum_mask may_lack(const struct world *w)
@@ -364,7 +371,7 @@ static quorum_mask may_lack(const struct world *w)
     if (w->deadline == 0 || w->members.from == w->members.to)
         return 0;
     for (unsigned m = 0; m < w->masters_len; m++)
-        if (w->members.to & 1u << m && (!w->masters[m].in_doubt || w->masters[m].undone))
+        if (w->members.to & 1u << m && !may_store_live(w, &w->masters[m]))
             masters |= (quorum_mask)(1u << m);
     return masters;
 }
@@ -385,6 +392,7 @@ void shadow_change(struct world *w, struct members members, quorum_mask left)
         if (!w->is_adopted || w->q.round == 0 || !(event.joined & 1u << m))
             continue;
         w->masters[m].in_doubt = true; /* It may store the adopted token, too. */
+        w->masters[m].asked = w->live;
         w->masters[m].excused &= w->masters[m].stored != w->live;
     }
     book_hold(w);

@@ -504,6 +504,7 @@ static void adopt(struct world *w)
     w->fresh = w->members.to & (quorum_mask)~w->members.from;
     for (unsigned m = 0; m < w->masters_len; m++) {
         w->masters[m].in_doubt = members_all(&w->members) >> m & 1;
+        w->masters[m].asked = w->live;
         w->masters[m].excused = !w->masters[m].in_doubt; /* The machine does not know it. */
         if (next_byte(w) % 4 == 0)
             continue;

@@ -42,7 +42,7 @@ struct master {
 
     bool in_doubt;  /* By its answers, it may store a token of the client. */
     bool undone;    /* A release of its token was sent to it (rule 10). */
-    uint32_t asked; /* The token of the latest SET that was sent to it. */
+    uint32_t asked; /* The latest token of the client that it may store. */
     uint32_t ask;   /* The latest extension, or gift of rule 11, that was sent to it. */
     bool barred;    /* It never regains the live token. */
 };

@@ -44,6 +44,14 @@ static inline bool members_decide(const struct members *members, quorum_mask vot
            (members->to == members->from || members_is_majority(members->to, votes));
 }
 
+/* True if these masters decide, and without some one of them they would not. */
+static inline bool members_barely_decide(const struct members *members, quorum_mask votes)
+{
+    return members_decide(members, votes) &&
+           (mask_count(votes & members->from) == mask_count(members->from) / 2 + 1 ||
+            mask_count(votes & members->to) == mask_count(members->to) / 2 + 1);
+}
+
 /* True if these masters share one with everything that can decide: they are N - Q + 1 of the N
  * masters of each list, where Q is a majority. */
 static inline bool members_meet_all(const struct members *members, quorum_mask masters)

@@ -201,15 +201,10 @@ bool locks_have(const struct locks *locks, const struct locks_entry *entry)
            bsearch(entry, locks->list, locks->len, sizeof *locks->list, compare_key) != NULL;
 }
 
-/* True: each of these votes is needed, and the lists have others. */
+/* Others could vote, too.  Alone, a majority of a set of one is no news. */
 static bool is_bare(const struct members *lists, quorum_mask votes)
 {
-    bool decides = members_decide(lists, votes);
-
-    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
-        if (decides && !members_decide(lists, mask_without(votes, m)))
-            return (members_all(lists) & (quorum_mask)~votes) != 0;
-    return false;
+    return members_barely_decide(lists, votes) && (members_all(lists) & (quorum_mask)~votes) != 0;
 }
 
 /* Judge the entries of one holder. */

@@ -30,14 +30,6 @@ static void print_votes(quorum_mask list, quorum_mask votes, const char *of)
                  mask_count(list) / 2 + 1);
 }
 
-/* True: without one of these votes it is no majority. */
-static bool is_bare(const struct members *lists, quorum_mask votes)
-{
-    return members_decide(lists, votes) &&
-           (mask_count(votes & lists->from) == mask_count(lists->from) / 2 + 1 ||
-            mask_count(votes & lists->to) == mask_count(lists->to) / 2 + 1);
-}
-
 /* A lock that is free has no votes, but for what a client that failed has left.  A vote of readers
  * is a master that stores any. */
 void report_votes_text(const struct status *status, quorum_mask votes)
@@ -55,7 +47,9 @@ void report_votes_text(const struct status *status, quorum_mask votes)
         (void)printf("; ");
         print_votes(lists->to, votes, " of the new members");
     }
-    (void)printf("%s\n", is_bare(lists, votes) ? ": no master that stores it may be away" : "");
+    (void)printf("%s\n", members_barely_decide(lists, votes)
+                             ? ": no master that stores it may be away"
+                             : "");
 }
 
 void report_holders_text(const struct status *status)

@@ -1,120 +1,17 @@
 /*
  * test-leave.c - which masters a fair lock takes its place from, and when.
- *
- * The masters and the clock are doubles (masters_double.c).  All else is the library.
  */
-#include "test/lib/check.h"
+#include "test/lib/lines_scene.h"
 
 #include <stdio.h>
 
-#include "redlock/core/place.h"
-#include "redlock/lease/lease.h"
-#include "redlock/lease/table.h"
-#include "redlock/line/listener.h"
-#include "test/lib/masters_double.h"
-
-#define MASTERS 3
-#define SENT_MAX 64
-#define TEXT_MAX 512
-
-/* A command, without the text of its script. */
-struct sent {
-    unsigned master;
-    struct ask ask;
-    char text[TEXT_MAX];
-};
-
-static struct sent sent[SENT_MAX];
-static unsigned sent_len;
-static struct env env;
-static struct masters masters;
-static struct leases leases;
-
-/* ---- Doubles ---- */
-
-void masters_send(struct masters *all, unsigned m, const struct ask *ask, const char *command,
-                  size_t command_len)
-{
-    (void)all;
-    CHECK(sent_len < SENT_MAX);
-    sent[sent_len] = (struct sent){.master = m, .ask = *ask};
-    masters_double_decode(command, command_len, sent[sent_len].text);
-    sent_len++;
-}
-
-static drift_time now(const struct loop *loop)
-{
-    (void)loop;
-    return 1000 * DRIFT_S;
-}
-
-static void on_step(void *cookie, struct redlock_lease *lease, enum quorum_state before)
-{
-    (void)cookie, (void)lease, (void)before;
-}
-
-static void on_end(void *cookie, struct redlock_lease *lease, int status)
-{
-    (void)cookie, (void)lease, (void)status;
-}
-
-static void on_free(void *cookie, struct redlock_lease *lease)
-{
-    (void)cookie, (void)lease;
-}
-
-/* ---- Begin and end ---- */
-
-static void begin(void)
-{
-    static const struct loop_ops ops = {.now = now};
-    static struct loop loop = {.ops = &ops};
-    static const struct lease_events events = {on_step, on_end, on_free};
-
-    sent_len = 0;
-    env = (struct env){.loop = &loop, .dice = 1};
-    masters.peers =
-        (struct peers){.env = &env, .len = MASTERS, .members = members_first(MASTERS), .up = 7};
-    leases = (struct leases){.env = &env,
-                             .masters = &masters,
-                             .events = &events,
-                             .note = "",
-                             .reply_timeout = 50 * DRIFT_MS};
-    table_init(&leases);
-}
-
-static void end(void)
-{
-    for (uint32_t i = 0; i < leases.slots_len; i++)
-        if (leases.slots[i] != NULL)
-            lease_free(leases.slots[i]);
-    table_done(&leases);
-    alarm_done(&env.alarms);
-}
-
-/* ---- What happens ---- */
-
 /* Ask all masters for the fair lock "a". */
-static struct redlock_lease *lock(bool stands)
+static struct redlock_lease *ask(bool may_stand)
 {
-    struct quorum_config config = {
-        .lease = 9 * DRIFT_S,
-        .reply_timeout = 50 * DRIFT_MS,
-        .wait = DRIFT_NEVER,
-        .pause_min = 1000 * DRIFT_S,
-        .pause_max = 2000 * DRIFT_S,
-        .hold_max = DRIFT_NEVER,
-        .stands = stands,
-    };
-    const struct redlock_lock_options opts = {.retry_delay_max_ms = 100, .note = ""};
-    const struct lease_wanted wanted = {
-        .kind = KIND_FAIR, .name = "a", .name_len = 1, .opts = &opts, .config = &config};
-    struct quorum_event event = {.type = QUORUM_EV_ACQUIRE};
-    struct redlock_lease *lease = lease_new(&leases, &wanted);
+    struct redlock_lease *lease;
 
-    CHECK(lease != NULL);
-    lease->op = LEASE_OP_LOCK;
-    lease_step(lease, &event);
+    stands = may_stand;
+    lease = lock(KIND_FAIR);
     CHECK_UINT(sent_len, MASTERS);
     return lease;
 }
@@ -137,7 +34,7 @@ static void answer_ok(unsigned master)
 
 static struct redlock_lease *wait_in_line(void)
 {
-    struct redlock_lease *lease = lock(false);
+    struct redlock_lease *lease = ask(false);
 
     for (unsigned m = 0; m < MASTERS; m++)
         answer(m, (struct reply){.type = REPLY_INTEGER, .integer = 2});
@@ -201,14 +98,14 @@ TEST(a_removed_master_that_was_away_is_left_when_it_is_back)
 /* A token stands, so masters that granted the lock keep the place until the release. */
 TEST(a_holder_leaves_a_master_that_was_removed)
 {
-    for (unsigned stands = 0; stands < 2; stands++) {
+    for (unsigned may_stand = 0; may_stand < 2; may_stand++) {
         struct redlock_lease *lease;
         unsigned before;
 
         begin();
-        lease = lock(stands != 0);
-        masters.peers.up = stands != 0 ? 7 : 5;
-        if (stands != 0)
+        lease = ask(may_stand != 0);
+        masters.peers.up = may_stand != 0 ? 7 : 5;
+        if (may_stand != 0)
             answer_ok(1);
         answer_ok(0);
         answer_ok(2);
@@ -231,7 +128,7 @@ TEST(a_removed_master_that_lacked_the_script_is_left_again)
     unsigned before;
 
     begin();
-    lease = lock(false);
+    lease = ask(false);
     remove_the_second();
     before = sent_len;
     answer(1,

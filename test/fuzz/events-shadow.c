@@ -393,7 +393,7 @@ void shadow_change(struct world *w, struct members members, quorum_mask left)
             continue;
         w->masters[m].in_doubt = true; /* It may store the adopted token, too. */
         w->masters[m].asked = w->live;
-        w->masters[m].excused &= w->masters[m].stored != w->live;
+        w->masters[m].excused &= w->masters[m].stored != w->live || w->masters[m].late;
     }
     book_hold(w);
     shadow_step(w, &event);

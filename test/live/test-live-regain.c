@@ -23,9 +23,45 @@ enum { PLAIN, FENCED, FAIR, SHARED, PERMIT, MANY, KINDS_LEN };
 static const char *const names[] = {"plain", "fenced", "fair", "shared", "permit"};
 static const char *const many[] = {"one", "two"};
 
+/* How many votes each master has given. */
+struct votes {
+    struct redlock *rl;
+    uint64_t yes[5];
+};
+
+static uint64_t votes_of(struct redlock *rl, unsigned m)
+{
+    struct redlock_master_stats stats = {.size = sizeof stats};
+
+    CHECK_INT(redlock_master_stats(rl, m + 1, &stats), REDLOCK_OK);
+    return stats.yes;
+}
+
+static struct votes count_votes(struct redlock *rl)
+{
+    struct votes votes = {.rl = rl};
+
+    for (unsigned m = 0; m < 5; m++)
+        votes.yes[m] = votes_of(rl, m);
+    return votes;
+}
+
+static bool all_have_voted(void *arg)
+{
+    const struct votes *before = arg;
+
+    for (unsigned m = 0; m < 5; m++)
+        if (votes_of(before->rl, m) == before->yes[m])
+            return false;
+    return true;
+}
+
+/* A master whose link breaks before it has answered the request for a lock never gets that lock's
+ * token again (rule 14 of quorum.c).  So this waits for the answers of all. */
 static void lock_all(struct pilot *pilot, struct redlock_lease *leases[KINDS_LEN])
 {
     struct redlock_lock_options opts;
+    struct votes votes;
 
     redlock_lock_options_init(&opts);
     opts.ttl_ms = LONG_MS;
@@ -38,9 +74,13 @@ static void lock_all(struct pilot *pilot, struct redlock_lease *leases[KINDS_LEN
         these.fair = i == FAIR;
         these.shared = i == SHARED;
         these.permits = i == PERMIT ? 3 : 0;
+        votes = count_votes(pilot->rl);
         CHECK_INT(pilot_lock(pilot, names[i], &these, &leases[i]), REDLOCK_OK);
+        CHECK(pilot_until(pilot, all_have_voted, &votes));
     }
+    votes = count_votes(pilot->rl);
     CHECK_INT(redlock_lock_many(pilot->rl, many, 2, &opts, &leases[MANY]), REDLOCK_OK);
+    CHECK(pilot_until(pilot, all_have_voted, &votes));
 }
 
 /* How many of the seven keys this master stores. */

@@ -240,8 +240,8 @@ struct redlock_lock_options {
      * the same lease at once, without a request to a master.  If that lease is not
      * held any more, the call returns LOST, and the owner must unlock the lease
      * first.  The options of the first lock stay in force.  A reader that asks again
-     * to write gets E_STATE.  The last unlock releases the lock.  Other owners, and locks that are
-     * not reentrant, find the resource locked.
+     * to write gets E_STATE.  The last unlock releases the lock.  For other owners, and
+     * for locks that are not reentrant, the resource is locked.
      */
     bool reentrant;
     /* The owner of a reentrant lock: any pointer, which is only compared.  NULL
@@ -299,9 +299,9 @@ REDLOCK_API REDLOCK_MUST_CHECK const char *redlock_errmsg(const struct redlock *
  * extend makes the lease last ttl_ms from now; 0 means as long as it lasted
  *     before.  It never makes the lease shorter.
  *     OK: extended.  UNREACHABLE, NOT_READY, TOO_LATE, E_FORBIDDEN, E_WRONG_SET: the
- *     lease is as it was.  LOST: the lock
- *     is not held any more, or is in its last lost_margin_ms, when nothing extends
- *     it.  In the second case it is held until the deadline, and can be unlocked.
+ *     lease is as it was.  LOST: the lock is not held any more, or is in its last
+ *     lost_margin_ms, when nothing extends it.  In the second case it is held until
+ *     the deadline, and can be unlocked.
  * unlock releases the lock and frees the lease.
  *     OK: a majority confirmed.  UNREACHABLE: too few confirmed in time; keys that
  *     are left expire by themselves.  LOST: the lock was not held any more.
@@ -496,7 +496,7 @@ struct redlock_stats {
     uint64_t too_late;    /* Calls to lock that ended with TOO_LATE. */
     uint64_t extended;    /* Extensions that moved the deadline of a held lease, with renewals. */
     uint64_t released;    /* Unlocks that a majority confirmed. */
-    uint64_t lost;        /* Leases whose lost was due, with or without a callback set. */
+    uint64_t lost;        /* Leases for which lost was called, or would have been if set. */
     uint64_t rounds;      /* Rounds of requests for a lock. */
     uint64_t commands;    /* Commands sent, except handshakes and the guards' periodic queries. */
     uint64_t late_yes;    /* Grants that came after their round was over, and were undone. */
@@ -505,13 +505,13 @@ struct redlock_stats {
     uint32_t masters;     /* Masters of the set; of the list while no set is known. */
     uint32_t masters_up;  /* Masters that can be asked for a lock now. */
     uint64_t fenced;      /* Locks granted with a fencing token. */
-    uint64_t raised;      /* Of these, those whose token took more than one round trip. */
-    /* For each lock that was granted: from the call, and from its last round of requests. */
+    uint64_t raised;      /* Fencing tokens that took more than one round trip. */
+    /* For each lock that was granted: the time from the call; from its last round of requests. */
     struct redlock_histogram wait, acquire;
     /* For each hold that is over: how long it lasted, until the call that ended it, or until it
      * was lost. */
     struct redlock_histogram hold;
-    struct redlock_histogram extend; /* For each of extended: from its requests. */
+    struct redlock_histogram extend; /* For each of extended: the time from its requests. */
 };
 /* Returns OK, E_INVAL, E_STATE. */
 REDLOCK_API REDLOCK_MUST_CHECK int redlock_stats(struct redlock *rl,
@@ -527,15 +527,16 @@ struct redlock_master_stats {
     size_t size; /* The caller sets it to sizeof(struct redlock_master_stats). */
     char address[REDLOCK_ADDRESS_MAX]; /* "host:port", as in messages. */
     bool is_up;                        /* It can be asked for a lock now. */
-    /* From a request until its answer counted, if the lease had no later request by then.
-     * Releases are not timed. */
+    /* The times from a request until its answer, without releases, and without those
+     * under late. */
     struct redlock_histogram round_trip;
-    uint64_t late; /* Such answers that came when the lease had a later request. */
+    uint64_t late; /* Answers that came when the lease had a later request. */
     uint64_t yes;  /* Votes: it stored, extended or deleted the token. */
     uint64_t no;   /* Refused: another token is stored, or ours is not. */
-    /* A yes that did not count: its clock is wrong, or not known yet; */
+    /* A yes that did not count, because the master's clock is wrong, or not known yet. */
     uint64_t void_clock;
-    /* it had lost its data, the set had changed, or its fencing counter did not count. */
+    /* A yes that did not count, because the master had lost its data, the set had changed,
+     * or the fencing counter did not count. */
     uint64_t void_state;
     uint64_t forbidden; /* Errors: the password or the ACL forbids it. */
     uint64_t errors;    /* Other errors, and answers that are none. */
@@ -551,8 +552,8 @@ REDLOCK_API REDLOCK_MUST_CHECK int redlock_master_stats(struct redlock *rl, unsi
 /*
  * Whether a majority of the masters may vote now, as far as the client knows.  It asks
  * no master and does not wait.  Both kinds of client.
- * OK: yes, and *ret_ms is 0.  NOT_READY: *ret_ms is the time until then, as far as it
- * is known; ask again when it is over.  So it is right after redlock_open(), too.
+ * OK: yes, and *ret_ms is 0.  NOT_READY, also right after redlock_open(): *ret_ms is the
+ * time until then, as far as it is known; ask again when it is over.
  * UNREACHABLE, E_FORBIDDEN, E_WRONG_SET: a lock would end so.  Or E_INVAL, E_STATE.
  * ret_ms may be NULL.
  */

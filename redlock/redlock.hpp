@@ -115,7 +115,7 @@ class error : public std::runtime_error
     std::error_code code_;
 };
 
-/* As struct redlock_options.  A text that is missing stands for NULL, so for a variable. */
+/* As struct redlock_options.  A text that is missing means NULL: the environment variable. */
 struct options {
     std::optional<std::string> masters;
     milliseconds connect_timeout{1000};
@@ -418,7 +418,7 @@ class client
         redlock_interrupt(get());
     }
 
-    /* Whether a majority may vote now.  status::not_ready: perhaps after *ret_after. */
+    /* Says if a majority may vote now.  status::not_ready: perhaps after *ret_after. */
     std::error_code ready(milliseconds *ret_after = nullptr)
     {
         std::uint32_t ms = 0;
@@ -494,7 +494,7 @@ class client
                 made, [log](struct redlock *rl) { (void)redlock_close(rl); });
     }
 
-    /* What the C library would not see.  nullptr: nothing. */
+    /* What is wrong and the C library would not see.  nullptr: nothing. */
     static const char *refusal(const options &opts)
     {
         if (!detail::are_whole({&opts.masters, &opts.note, &opts.tls_ca, &opts.tls_cert,

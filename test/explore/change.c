@@ -170,7 +170,7 @@ void change_add_master(const struct scenario *scenario, const struct world *worl
 
 /* ---- Masters that lose their data ---- */
 
-/* M7.  The others tell their versions; the least is found that they may tell. */
+/* M7.  The master gets the greatest version that enough others tell: the least that this can be. */
 static bool install(const struct scenario *scenario, struct world *world, unsigned m)
 {
     quorum_mask telling = 0;

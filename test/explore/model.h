@@ -42,8 +42,9 @@
  * never.  It writes the first version after a joint one only when a majority of the old list has
  * stored the joint one, the longest lease has passed, and counters are raised.  A client begins
  * with any version that a master stores.  It takes a greater one over when an answer shows it, or
- * at any other time.  The vote in such an answer is void.  A master that lost its data then gives
- * void votes for the longest lease, and gets back the least version that the others may tell.
+ * at any other time.  The vote in such an answer is void.  The votes of a master that lost
+ * its data are void for the longest lease.  Then it gets back the greatest version that enough
+ * others tell.  Which others tell is not tried: it is those whose greatest version is the least.
  *
  * Another process may adopt the token of a holder, which ends then.  It may know an older version.
  *

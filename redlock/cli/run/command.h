@@ -34,7 +34,7 @@ struct command {
     bool got[NSIG];          /* Signals that came, and would have ended us. */
     int last_signal;         /* The latest signal in got. */
     unsigned last_sent;      /* The value of signals_sent with last_signal. */
-    int late_signal;         /* The latest such signal that came after the end.  0: none. */
+    int late_signal;         /* The latest signal that came after the end.  0: none. */
     bool had_terminal;       /* The command had the terminal when it ended. */
     bool hung_up;            /* The command could not get the terminal, and got SIGHUP. */
     bool started;            /* The guardian has the order to start the command. */

@@ -27,7 +27,7 @@ struct order {
     char *list;
     struct wish wish;
     struct survey_uri
-        uris[2 * REDLOCK_MASTERS_MAX]; /* The joiners; then leavers: asks_leavers(). */
+        uris[2 * REDLOCK_MASTERS_MAX]; /* The joiners; then the leavers, see asks_leavers(). */
     unsigned asked_len;                /* How many of them are leavers. */
     const char *lost; /* Of a rescue: the members that are lost.  NULL: the option is not given. */
     bool shows, is_dry, rescues;

@@ -32,8 +32,8 @@ static uint32_t longest_lease_ms(const struct survey *survey)
     return longest;
 }
 
-/* Count as `redlock status` does: until witnesses say how long it has been warming, as if they did
- * not know. */
+/* As `redlock status`: if the witnesses do not say when the master may vote, use the time by its
+ * own clock, which counts only if a client has noticed the loss. */
 static void say_warming(const struct survey *survey, unsigned m, char text[SURVEY_ERROR_MAX])
 {
     const struct survey_master *master = &survey->of[m];
@@ -42,7 +42,7 @@ static void say_warming(const struct survey *survey, unsigned m, char text[SURVE
 
     (void)snprintf(text, SURVEY_ERROR_MAX, "warms up: it may vote in %.1f s%s",
                    (double)left / (double)DRIFT_S,
-                   master->is_witnessed ? "" : ", if a client has found it so");
+                   master->is_witnessed ? "" : ", if a client has noticed it");
 }
 
 void set_report_why(const struct survey *survey, unsigned m, char text[SURVEY_ERROR_MAX])

@@ -103,8 +103,8 @@ _ERRORS: dict[int, Type[Error]] = {
 
 
 def _error(status: int, message: str) -> Error:
-    """To be raised by the caller, which must not keep it: its traceback has the frames of all callers,
-    and a variable of one of them would keep these, with their leases, until the garbage collector runs."""
+    """Make an exception.  The caller raises it, and keeps it in no variable: its traceback has the frames of
+    all callers, and would keep these, with their leases, until the garbage collector runs."""
     error = _ERRORS.get(status, Error)(message)
     error.status = status
     return error
@@ -476,7 +476,7 @@ class Client:
 
 
 def _names(resource: Union[str, Iterable[str]]) -> tuple[bool, tuple[Any, ...], list[Any]]:
-    """Whether they are several, the arguments of a call that takes them, and what these point to."""
+    """If there are several, the arguments of a call that takes them, and what these point to."""
     several = not isinstance(resource, str)
     names = [ffi.new("char[]", _text("the name", name))
              for name in ([resource] if isinstance(resource, str) else resource)]

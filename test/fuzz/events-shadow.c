@@ -83,7 +83,10 @@ static void book_gift(const struct world *w, const struct master *master)
     MUST(!master->barred && master->ask != w->ask);
 }
 
-static void book_give(struct world *w, unsigned m, const struct quorum_send *send, uint32_t token)
+/* Returns true if it is a gift.  A release has a number, too.  So a GIVE that is sent while an
+ * extension goes on may have another number than that. */
+static bool book_give(struct world *w, unsigned m, const struct quorum_send *send, uint32_t token,
+                      bool goes_on)
 {
     struct master *master = &w->masters[m];
 
@@ -94,20 +97,23 @@ static void book_give(struct world *w, unsigned m, const struct quorum_send *sen
     master->asked = token;
     if (is_gift(w, send)) {
         book_gift(w, master);
-        return;
+        return true;
     }
-    master->ask = send->ask;
     MUST(w->fresh & w->members.to & 1u << m || w->fresh & w->members.from & 1u << m);
-    book_extend(w, send, token);
+    if (!goes_on)
+        book_extend(w, send, token);
+    master->ask = w->ask;
     MUST(w->has_been_held || is_majority(w->members.from, w->ask_yes));
+    return false;
 }
 
-static void book_send(struct world *w, const struct quorum_send *send)
+static void book_send(struct world *w, const struct quorum_send *send, bool goes_on)
 {
     MUST(send->to != 0 && send->to >> w->masters_len == 0);
     for (unsigned m = 0; m < w->masters_len; m++) {
         struct master *master = &w->masters[m];
         uint32_t token = w->q.round_of[m];
+        bool is_gift = false;
 
         if (!(send->to & 1u << m))
             continue;
@@ -122,7 +128,7 @@ static void book_send(struct world *w, const struct quorum_send *send)
             master->ask = send->ask;
             break;
         case QUORUM_CMD_GIVE:
-            book_give(w, m, send, token);
+            is_gift = book_give(w, m, send, token, goes_on);
             break;
         case QUORUM_CMD_RELEASE:
             MUST(master->in_doubt);
@@ -133,7 +139,8 @@ static void book_send(struct world *w, const struct quorum_send *send)
             MUST(false);
         }
         master->queue[master->queue_len++] = (struct item){
-            send->ask, token, send->command, QUORUM_VOTE_NONE, w->q.lease, w->now, w->rounds};
+            send->ask, token,    is_gift ? 0 : w->ask, send->command, QUORUM_VOTE_NONE, w->q.lease,
+            w->now,    w->rounds};
     }
 }
 
@@ -172,7 +179,7 @@ void shadow_answer(struct world *w, unsigned m, const struct item *item)
          item->round < w->rounds))
         return; /* It answers a round that is over.  The next one asks with the same token. */
     if (item->command != QUORUM_CMD_RELEASE && item->vote == QUORUM_VOTE_YES &&
-        item->ask == w->ask && item->token == w->live)
+        item->of == w->ask && item->token == w->live)
         w->ask_yes |= from;
     book_hold(w);
 }
@@ -207,6 +214,15 @@ static void book_round(struct world *w, const struct quorum *before,
     if (w->ask_yes == 0)
         w->ask_sent = w->now;
     book_hold(w);
+}
+
+/* The extension that was under way is neither over nor replaced. */
+static bool goes_on(const struct quorum *before, const struct quorum_event *event)
+{
+    bool extends = before->state == QUORUM_EXTENDING || before->state == QUORUM_PROVING;
+    bool is_over = event->type == QUORUM_EV_TIMER && event->now >= before->timeout;
+
+    return extends && !is_over && event->type != QUORUM_EV_EXTEND;
 }
 
 /* ---- After every step ---- */
@@ -338,7 +354,7 @@ void shadow_step(struct world *w, struct quorum_event *event)
     MUST(w->act.send_len <= QUORUM_SENDS_MAX);
     for (unsigned i = 0; i < w->act.send_len; i++) {
         MUST(!w->is_detached);
-        book_send(w, &w->act.send[i]);
+        book_send(w, &w->act.send[i], goes_on(&before, event));
     }
     for (unsigned i = 0; i < w->act.send_len; i++)
         for (unsigned m = 0; m < w->masters_len; m++)

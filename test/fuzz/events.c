@@ -101,8 +101,7 @@ static void do_item(const struct world *w, struct master *master, struct item *i
         break;
     case QUORUM_CMD_RELEASE:
         item->vote = master->stored == item->token ? QUORUM_VOTE_YES : QUORUM_VOTE_NO;
-        if (master->stored == item->token)
-            master->stored = 0;
+        master->stored = master->stored == item->token ? 0 : master->stored;
         if (master->waits.token == item->token)
             master->waits.token = 0;
         break;
@@ -140,9 +139,7 @@ static void obey(struct world *w, struct master *master, bool error)
  */
 static void excuse(const struct world *w, struct master *master)
 {
-    bool is_kept = w->is_adopted || !events_take(master);
-
-    if (is_kept && (master->late || quorum_is_settled(&w->q)))
+    if ((w->is_adopted || !events_take(master)) && (master->late || quorum_is_settled(&w->q)))
         master->excused = true;
 }
 
@@ -240,20 +237,19 @@ static void pass_on(const struct world *w, struct master *master)
 static void hear_grant(struct world *w, unsigned m, bool again)
 {
     struct master *master = &w->masters[m];
-    struct quorum before = w->q;
     struct quorum_event event = {.type = QUORUM_EV_GRANT, .master = (uint8_t)m};
     struct item item = master->grant;
-    quorum_mask yes = w->ask_yes;
+    quorum_mask yes = w->ask_yes, counts;
 
     if (!again)
         master->grant.token = 0;
     if (item.token == 0 || item.token != w->q.round || !master->up)
         return;
     shadow_grant(w, m, &item);
+    counts = w->ask_yes & (quorum_mask)~yes;
     event.sent = item.sent;
     shadow_step(w, &event);
-    if ((before.state == QUORUM_ACQUIRING || before.state == QUORUM_PAUSING) && w->live != 0 &&
-        w->ask_yes != yes && decides(w, w->ask_yes))
+    if (counts != 0 && w->live != 0 && decides(w, w->ask_yes))
         MUST(is_held(&w->q));
 }
 

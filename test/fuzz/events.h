@@ -18,6 +18,7 @@ enum op { OP_NONE, OP_LOCK, OP_EXTEND, OP_RELEASE };
 /* A command on its way to a master, or its answer on the way back. */
 struct item {
     uint32_t ask, token;
+    uint32_t of; /* The ask for which a yes counts; 0: none. */
     enum quorum_command command;
     enum quorum_vote vote; /* The answer, once it is executed. */
     drift_span lease;

@@ -100,7 +100,7 @@ static bool book_give(struct world *w, unsigned m, const struct quorum_send *sen
         return true;
     }
     MUST(w->fresh & w->members.to & 1u << m || w->fresh & w->members.from & 1u << m);
-    if (!goes_on)
+    if (!goes_on || w->ask == 0)
         book_extend(w, send, token);
     master->ask = w->ask;
     MUST(w->has_been_held || is_majority(w->members.from, w->ask_yes));
@@ -179,7 +179,7 @@ void shadow_answer(struct world *w, unsigned m, const struct item *item)
          item->round < w->rounds))
         return; /* It answers a round that is over.  The next one asks with the same token. */
     if (item->command != QUORUM_CMD_RELEASE && item->vote == QUORUM_VOTE_YES &&
-        item->of == w->ask && item->token == w->live)
+        item->of == w->ask && item->of != 0 && item->token == w->live)
         w->ask_yes |= from;
     book_hold(w);
 }
@@ -216,13 +216,32 @@ static void book_round(struct world *w, const struct quorum *before,
     book_hold(w);
 }
 
+static bool extends(const struct quorum *q)
+{
+    return q->state == QUORUM_EXTENDING || q->state == QUORUM_PROVING;
+}
+
 /* The extension that was under way is neither over nor replaced. */
 static bool goes_on(const struct quorum *before, const struct quorum_event *event)
 {
-    bool extends = before->state == QUORUM_EXTENDING || before->state == QUORUM_PROVING;
     bool is_over = event->type == QUORUM_EV_TIMER && event->now >= before->timeout;
 
-    return extends && !is_over && event->type != QUORUM_EV_EXTEND;
+    return extends(before) && !is_over && event->type != QUORUM_EV_EXTEND;
+}
+
+/* An extension may begin while no master can be asked.  Its ask is then that of the first GIVE. */
+static void book_beginning(struct world *w, const struct quorum *before,
+                           const struct quorum_event *event)
+{
+    bool begins = !goes_on(before, event) && extends(&w->q);
+
+    for (unsigned i = 0; i < w->act.send_len; i++)
+        begins &= w->act.send[i].command != QUORUM_CMD_EXTEND &&
+                  w->act.send[i].command != QUORUM_CMD_GIVE;
+    if (!begins)
+        return;
+    w->ask = 0;
+    w->ask_yes = 0;
 }
 
 /* ---- After every step ---- */
@@ -356,6 +375,7 @@ void shadow_step(struct world *w, struct quorum_event *event)
         MUST(!w->is_detached);
         book_send(w, &w->act.send[i], goes_on(&before, event));
     }
+    book_beginning(w, &before, event);
     for (unsigned i = 0; i < w->act.send_len; i++)
         for (unsigned m = 0; m < w->masters_len; m++)
             if (w->act.send[i].command == QUORUM_CMD_RELEASE && (w->act.send[i].to & 1u << m))

@@ -195,6 +195,8 @@ static void read_info(const struct reply *reply, const char *password, struct ma
     read_shown(text, "\nredis_version:", password, info->version, sizeof info->version);
     read_shown(text, "\nrole:", password, info->role, sizeof info->role);
     read_field(text, "\nredis_mode:", info->mode, sizeof info->mode);
+    if (*info->mode == '?')
+        read_field(text, "\nserver_mode:", info->mode, sizeof info->mode); /* Valkey. */
     read_shown(text, "\nmaxmemory_policy:", password, info->policy, sizeof info->policy);
     read_field(text, "\nrun_id:", info->run_id, sizeof info->run_id);
     read_field(text, "\nmaster_replid2:", replid_before, sizeof replid_before);

@@ -63,7 +63,8 @@ class Master:
             return
         twins = [other for other in self.client.masters.values()
                  if other is not self and other.link.is_up and other.run_id == self.run_id]
-        if (self.info.get("role") == "slave" or self.info.get("redis_mode") == "cluster"
+        mode = self.info.get("redis_mode") or self.info.get("server_mode")  # Of Valkey.
+        if (self.info.get("role") == "slave" or mode == "cluster"
                 or self.info.get("loading") == "1" or not self.run_id or twins):
             self.close()
             return

@@ -33,6 +33,7 @@ class Lease(base.Lease):
     """As redlock_quorum.Lease; extend() and unlock() are awaited."""
 
     _client: Client
+    _extension = 0  # The number of the latest call of extend().
 
     def __enter__(self) -> Lease:
         raise TypeError("use `async with`: the end of a `with` block could not await the release")
@@ -49,9 +50,17 @@ class Lease(base.Lease):
                 raise
 
     async def extend(self, ttl: float = 0) -> None:  # type: ignore[override]
+        """Raises Lost if another task unlocks or detaches the lease meanwhile."""
         ms = base._ms("ttl", ttl)
         handle = self._open_handle()
-        await self._client._call(lambda done, arg: lib.redlock_extend_async(handle, ms, done, arg))
+
+        def begin(done: Any, arg: Any) -> int:
+            status = int(lib.redlock_extend_async(handle, ms, done, arg))
+            if status == 0:
+                self._extension = self._client._last
+            return status
+
+        await self._client._call(begin)
 
     async def unlock(self) -> None:  # type: ignore[override]
         if self._is_open():
@@ -62,6 +71,11 @@ class Lease(base.Lease):
         if status != base.OUT_OF_ORDER:
             self._forget()
         return status
+
+    def _forget(self) -> None:
+        """The library does not report an extension of a lease that it has freed."""
+        super()._forget()
+        self._client._lose(self._extension)
 
 
 class _Locking:
@@ -184,6 +198,11 @@ class Client(base.Client):
         finally:
             # The traceback of its exception has this frame, which would keep leases of the callers.
             del self._futures[number], self._failed[number], future
+
+    def _lose(self, number: int) -> None:
+        future = self._futures.get(number)
+        if future is not None and not future.done():
+            future.set_exception(base._error(4, "the lease was unlocked or detached meanwhile"))
 
     def _on_done(self, status: int, number: int) -> None:
         if number not in self._futures:

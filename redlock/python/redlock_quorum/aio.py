@@ -39,6 +39,7 @@ class Lease(base.Lease):
         raise TypeError("use `async with`: the end of a `with` block could not await the release")
 
     async def __aenter__(self) -> Lease:
+        self._open_handle()
         return self
 
     async def __aexit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
@@ -79,22 +80,32 @@ class Lease(base.Lease):
 
 
 class _Locking:
-    """What lock() gives: to be awaited, or entered by `async with`."""
+    """What lock() gives: to be awaited, or entered by `async with`.  Each block that runs needs one of its own:
+    the end of another block would release the lease of this one."""
 
     def __init__(self, take: Callable[[], Awaitable[Lease]]) -> None:
         self._take = take
+        self._is_entered = False
         self._lease: Optional[Lease] = None
 
     def __await__(self) -> Generator[Any, None, Lease]:
         return self._take().__await__()
 
     async def __aenter__(self) -> Lease:
-        self._lease = await self._take()
+        if self._is_entered:
+            raise base._error(base.OUT_OF_ORDER, "a block of this lock() has not ended: call lock() for each block")
+        self._is_entered = True
+        try:
+            self._lease = await self._take()
+        except BaseException:
+            self._is_entered = False
+            raise
         return self._lease
 
     async def __aexit__(self, *args: Any) -> None:
-        assert self._lease is not None
-        await self._lease.__aexit__(*args)
+        lease, self._lease, self._is_entered = self._lease, None, False
+        assert lease is not None
+        await lease.__aexit__(*args)
 
 
 class Client(base.Client):

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -19,6 +20,7 @@ extern "C" {
 struct redlock_libevent {
     struct redlock *rl;
     struct event *event;
+    pid_t owner; /* The process that attached it. */
 };
 
 /* The child of a fork may not use the client, so the event goes: the descriptor may be readable for
@@ -46,6 +48,7 @@ static inline struct event *redlock_libevent_attach(struct redlock *rl, struct e
     if (client == NULL)
         return NULL;
     client->rl = rl;
+    client->owner = getpid();
     client->event = event_new(base, fd, EV_READ | EV_PERSIST, redlock_libevent_on_readable, client);
     if (client->event == NULL) {
         free(client);
@@ -77,7 +80,7 @@ static inline void redlock_libevent_detach(struct event *event)
 {
     struct redlock_libevent *client = (struct redlock_libevent *)event_get_callback_arg(event);
 
-    if (redlock_fd(client->rl) < 0)
+    if (getpid() != client->owner)
         redlock_libevent_replace(event_get_fd(event));
     event_free(event);
     free(client);

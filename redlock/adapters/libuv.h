@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <redlock.h>
@@ -14,6 +15,12 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* handle is the first field, because the program has a pointer to it. */
+struct redlock_libuv {
+    uv_poll_t handle;
+    pid_t owner; /* The process that attached it. */
+};
 
 static inline void redlock_libuv_on_closed(uv_handle_t *handle)
 {
@@ -35,12 +42,14 @@ static inline void redlock_libuv_on_readable(uv_poll_t *handle, int status, int 
 static inline uv_poll_t *redlock_libuv_attach(struct redlock *rl, uv_loop_t *loop)
 {
     int fd = redlock_fd(rl);
-    uv_poll_t *handle = fd >= 0 ? (uv_poll_t *)malloc(sizeof *handle) : NULL;
+    struct redlock_libuv *client = fd >= 0 ? (struct redlock_libuv *)malloc(sizeof *client) : NULL;
+    uv_poll_t *handle = client != NULL ? &client->handle : NULL;
 
-    if (handle == NULL)
+    if (client == NULL)
         return NULL;
+    client->owner = getpid();
     if (uv_poll_init(loop, handle, fd) != 0) {
-        free(handle);
+        free(client);
         return NULL;
     }
     handle->data = rl;
@@ -71,7 +80,7 @@ static inline void redlock_libuv_detach(uv_poll_t *handle)
 {
     uv_os_fd_t fd;
 
-    if (redlock_fd((struct redlock *)handle->data) < 0 &&
+    if (getpid() != ((struct redlock_libuv *)(void *)handle)->owner &&
         uv_fileno((const uv_handle_t *)handle, &fd) == 0)
         redlock_libuv_replace(fd);
     uv_close((uv_handle_t *)handle, redlock_libuv_on_closed);

@@ -4,7 +4,10 @@
 #ifndef REDLOCK_ADAPTERS_LIBEVENT_H
 #define REDLOCK_ADAPTERS_LIBEVENT_H
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <event2/event.h>
 #include <redlock.h>
@@ -17,6 +20,7 @@ extern "C" {
 struct redlock_libevent {
     struct redlock *rl;
     struct event *event;
+    pid_t owner; /* The process that attached it. */
 };
 
 /* The child of a fork may not use the client, so the event goes: the descriptor may be readable for
@@ -44,6 +48,7 @@ static inline struct event *redlock_libevent_attach(struct redlock *rl, struct e
     if (client == NULL)
         return NULL;
     client->rl = rl;
+    client->owner = getpid();
     client->event = event_new(base, fd, EV_READ | EV_PERSIST, redlock_libevent_on_readable, client);
     if (client->event == NULL) {
         free(client);
@@ -55,11 +60,28 @@ static inline struct event *redlock_libevent_attach(struct redlock *rl, struct e
     return NULL;
 }
 
-/* Take the client from the loop, before redlock_close().  It may be called from a callback. */
+/* The child of a fork may share the epoll instance of the loop with its parent.  libevent would
+ * take the descriptor out of it, and the parent would renew nothing and never hear of the loss.  So
+ * in the child another file gets its number. */
+static inline void redlock_libevent_replace(int fd)
+{
+    int other = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    if (other < 0)
+        return;
+    if (dup2(other, fd) == fd)
+        (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+    (void)close(other);
+}
+
+/* Take the client from the loop, before redlock_close().  It may be called from a callback, and in
+ * the child of a fork, where it leaves the loop of the parent alone. */
 static inline void redlock_libevent_detach(struct event *event)
 {
-    void *client = event_get_callback_arg(event);
+    struct redlock_libevent *client = (struct redlock_libevent *)event_get_callback_arg(event);
 
+    if (getpid() != client->owner)
+        redlock_libevent_replace(event_get_fd(event));
     event_free(event);
     free(client);
 }

@@ -4,7 +4,10 @@
 #ifndef REDLOCK_ADAPTERS_LIBUV_H
 #define REDLOCK_ADAPTERS_LIBUV_H
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <redlock.h>
 #include <uv.h>
@@ -12,6 +15,12 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* handle is the first field, because the program has a pointer to it. */
+struct redlock_libuv {
+    uv_poll_t handle;
+    pid_t owner; /* The process that attached it. */
+};
 
 static inline void redlock_libuv_on_closed(uv_handle_t *handle)
 {
@@ -33,12 +42,14 @@ static inline void redlock_libuv_on_readable(uv_poll_t *handle, int status, int 
 static inline uv_poll_t *redlock_libuv_attach(struct redlock *rl, uv_loop_t *loop)
 {
     int fd = redlock_fd(rl);
-    uv_poll_t *handle = fd >= 0 ? (uv_poll_t *)malloc(sizeof *handle) : NULL;
+    struct redlock_libuv *client = fd >= 0 ? (struct redlock_libuv *)malloc(sizeof *client) : NULL;
+    uv_poll_t *handle = client != NULL ? &client->handle : NULL;
 
-    if (handle == NULL)
+    if (client == NULL)
         return NULL;
+    client->owner = getpid();
     if (uv_poll_init(loop, handle, fd) != 0) {
-        free(handle);
+        free(client);
         return NULL;
     }
     handle->data = rl;
@@ -48,10 +59,30 @@ static inline uv_poll_t *redlock_libuv_attach(struct redlock *rl, uv_loop_t *loo
     return NULL;
 }
 
-/* Take the client from the loop, before redlock_close().  It may be called from a callback.  The
- * loop frees the handle at its next turn. */
+/* The child of a fork may share the epoll instance of the loop with its parent.  libuv would take
+ * the descriptor out of it, and the parent would renew nothing and never hear of the loss.  So in
+ * the child another file gets its number. */
+static inline void redlock_libuv_replace(int fd)
+{
+    int other = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    if (other < 0)
+        return;
+    if (dup2(other, fd) == fd)
+        (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+    (void)close(other);
+}
+
+/* Take the client from the loop, before redlock_close().  It may be called from a callback, and in
+ * the child of a fork, where it leaves the loop of the parent alone.  The loop frees the handle at
+ * its next turn. */
 static inline void redlock_libuv_detach(uv_poll_t *handle)
 {
+    uv_os_fd_t fd;
+
+    if (getpid() != ((struct redlock_libuv *)(void *)handle)->owner &&
+        uv_fileno((const uv_handle_t *)handle, &fd) == 0)
+        redlock_libuv_replace(fd);
     uv_close((uv_handle_t *)handle, redlock_libuv_on_closed);
 }
 

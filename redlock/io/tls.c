@@ -21,6 +21,7 @@
 
 #define ERROR_MAX 200
 #define NAME_SHOWN_MAX 80 /* The longest name of a server in a message.  Chosen. */
+#define NAME_MAX_LEN 255  /* Of a server: RFC 1035, 2.3.4. */
 #define PATH_SHOWN_MAX 200
 /* The most bytes of one record: RFC 8446, 5.1. */
 #define RECORD_MAX 16384
@@ -63,6 +64,16 @@ static int refuse_file(const char *option, const char *path, const char *reason)
                      error_quote(path, strlen(path), shown, sizeof shown), reason);
 }
 
+/* OpenSSL calls what it does not find "unsupported", or a "start line". */
+static bool has_no_pem(unsigned long error)
+{
+#ifdef ERR_LIB_OSSL_DECODER /* OpenSSL 3 */
+    if (ERR_GET_LIB(error) == ERR_LIB_OSSL_DECODER)
+        return ERR_GET_REASON(error) == ERR_R_UNSUPPORTED;
+#endif
+    return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
+}
+
 static const char *name_or(const char *name, const char *option)
 {
     return name != NULL ? name : option;
@@ -90,25 +101,44 @@ static int load_own(SSL_CTX *ssl, const struct tls_settings *settings)
 {
     const char *cert = settings->cert, *cert_name = name_or(settings->cert_from, "tls_cert");
     const char *key = settings->key, *key_name = name_or(settings->key_from, "tls_key");
+    bool is_encrypted = false;
+    unsigned long error;
     char reason[64];
+    int r;
 
     if (cert == NULL && key == NULL)
         return REDLOCK_OK;
     if (cert == NULL || key == NULL)
         return error_set(REDLOCK_E_INVAL, "%s is set, and %s is not", cert ? cert_name : key_name,
                          cert ? key_name : cert_name);
-    if (SSL_CTX_use_certificate_chain_file(ssl, cert) != 1)
-        return refuse_file(cert_name, cert, reason_of(ERR_peek_error()));
-    if (SSL_CTX_use_PrivateKey_file(ssl, key, SSL_FILETYPE_PEM) != 1)
-        return refuse_file(key_name, key, reason_of(ERR_peek_error()));
+    if (SSL_CTX_use_certificate_chain_file(ssl, cert) != 1) {
+        error = ERR_peek_error();
+        return refuse_file(cert_name, cert,
+                           has_no_pem(error) ? "it has no certificate in PEM" : reason_of(error));
+    }
+    SSL_CTX_set_default_passwd_cb_userdata(ssl, &is_encrypted);
+    r = SSL_CTX_use_PrivateKey_file(ssl, key, SSL_FILETYPE_PEM);
+    SSL_CTX_set_default_passwd_cb_userdata(ssl, NULL);
+    if (r != 1) {
+        error = ERR_peek_error();
+        return refuse_file(key_name, key,
+                           is_encrypted        ? "the key is encrypted"
+                           : has_no_pem(error) ? "it has no key in PEM"
+                                               : reason_of(error));
+    }
     (void)snprintf(reason, sizeof reason, "is not the key of %s", cert_name);
     return SSL_CTX_check_private_key(ssl) == 1 ? REDLOCK_OK : refuse_file(key_name, key, reason);
 }
 
-/* OpenSSL would ask at the terminal for the passphrase of a key. */
+/* OpenSSL would ask at the terminal for the passphrase of a key.  cookie: of load_own(), or NULL.
+ */
 static int no_passphrase(char *buf, int size, int is_write, void *cookie)
 {
-    (void)buf, (void)size, (void)is_write, (void)cookie;
+    bool *is_encrypted = cookie;
+
+    (void)buf, (void)size, (void)is_write;
+    if (is_encrypted != NULL)
+        *is_encrypted = true;
     return -1;
 }
 
@@ -136,6 +166,17 @@ static int no_memory(void)
     return error_set(REDLOCK_E_NOMEM, "out of memory");
 }
 
+/* A certificate has names without the dot that may end one.  Returns 0 if no server can have this
+ * name. */
+static size_t len_of_name(const char *name)
+{
+    size_t len = strlen(name);
+
+    if (len > 0 && name[len - 1] == '.')
+        len--;
+    return len <= NAME_MAX_LEN ? len : 0;
+}
+
 static int make_context(const struct tls_settings *settings, struct tls_context *context)
 {
     /* At the end of a program OpenSSL would free what the thread of a blocking client still uses.
@@ -143,6 +184,9 @@ static int make_context(const struct tls_settings *settings, struct tls_context 
     if (OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL) != 1)
         return error_set(REDLOCK_E_SYSTEM, "TLS: OpenSSL cannot start");
     if (settings->server_name != NULL) {
+        if (len_of_name(settings->server_name) == 0)
+            return error_set(REDLOCK_E_INVAL, "tls_server_name must have 1 to %d bytes",
+                             NAME_MAX_LEN);
         context->server_name = strdup(settings->server_name);
         if (context->server_name == NULL)
             return no_memory();
@@ -186,16 +230,14 @@ bool tls_context_is_strict(const struct tls_context *context)
 
 /* ---- The connection ---- */
 
-/* Say which server must answer.  A certificate has names without the dot that may end one. */
+/* Say which server must answer. */
 static bool set_name(struct tls *tls, const char *host)
 {
     X509_VERIFY_PARAM *param = SSL_get0_param(tls->ssl);
-    char name[256];
-    size_t len = strlen(host);
+    char name[NAME_MAX_LEN + 1];
+    size_t len = len_of_name(host);
 
-    if (len > 0 && host[len - 1] == '.')
-        len--;
-    if (len == 0 || len >= sizeof name)
+    if (len == 0)
         return false;
     memcpy(name, host, len);
     name[len] = '\0';

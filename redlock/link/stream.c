@@ -17,6 +17,11 @@
 #define READ_MAX (16u << 10)
 #define ERROR_MAX 240
 
+/* The most bytes that the filter has to send: a record of the owner, and what TLS itself answers.
+ * A server that makes TLS answer again and again, and reads nothing, would fill the memory. Chosen:
+ * three records. */
+#define UNSENT_MAX (3 * READ_MAX)
+
 struct filter {
     struct stream *stream;
     struct transport *transport; /* The stream's. */
@@ -263,6 +268,7 @@ static ssize_t report(const struct filter *filter, const char **ret_error)
 ssize_t stream_read_tls(struct stream *stream, char *buf, size_t room, const char **ret_error)
 {
     struct filter *filter = stream->filter;
+    const char *unsent;
     size_t len = 0;
     ssize_t n = 1;
 
@@ -281,6 +287,8 @@ ssize_t stream_read_tls(struct stream *stream, char *buf, size_t room, const cha
     if (n < 0)
         set_broken(filter, "", tls_error(filter->tls));
     send_if_any(filter);
+    if (tls_unsent(filter->tls, &unsent) > UNSENT_MAX)
+        set_broken(filter, "TLS: the server does not read the answers that it wants", "");
     if (filter->is_broken && len == 0)
         return report(filter, ret_error);
     stream->has_more = len == room || filter->is_broken;

@@ -30,7 +30,7 @@ struct transport {
     size_t arrives; /* So many bytes of them arrive. */
     size_t flipped; /* The bits of this byte are wrong. */
     size_t piece;   /* The most bytes of one read. */
-    size_t window;  /* The most bytes of one write; then the socket is full. */
+    size_t window;  /* The most bytes of one write; then the socket is full.  0: for good. */
     bool ends;      /* After what arrives the stream ends. */
     bool is_full;
     bool awaits_space, is_open, is_told;
@@ -265,7 +265,7 @@ static bool turn(void)
 
     if (!transport->is_open)
         return false;
-    if (transport->awaits_space && transport->is_full) {
+    if (transport->awaits_space && transport->is_full && transport->window > 0) {
         transport->is_full = false;
         transport->events->on_space(transport->cookie);
         return true;

@@ -11,10 +11,12 @@
 static struct redlock *rl;
 static struct event_base *base;
 static struct event *client;
+static bool is_done;
 
 static void on_locked(struct redlock_lease *lease, int status, void *arg)
 {
     (void)lease, (void)status, (void)arg;
+    is_done = true;
 }
 
 /* There is something to do for the client from now on. */
@@ -22,6 +24,7 @@ static void begin(void)
 {
     struct redlock_options opts;
 
+    is_done = false;
     redlock_options_init(&opts);
     opts.masters = "127.0.0.1:1";
     opts.pollable = true;
@@ -58,6 +61,28 @@ TEST(a_child_of_a_fork_does_not_spin)
     end();
 }
 
+/* The child shares the loop's epoll instance with its parent. */
+TEST(a_child_that_cleans_up_leaves_its_parent_alone)
+{
+    const struct timeval bound = {.tv_sec = 60};
+    pid_t child;
+    int status;
+
+    begin();
+    child = fork();
+    if (child == 0) {
+        redlock_libevent_detach(client);
+        _exit(redlock_close(rl) == NULL ? 0 : 1);
+    }
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+    CHECK_INT(event_base_loopexit(base, &bound), 0);
+    while (!is_done && !event_base_got_exit(base))
+        CHECK(event_base_loop(base, EVLOOP_ONCE) >= 0);
+    CHECK(is_done);
+    end();
+}
+
 TEST(only_a_pollable_client_is_attached)
 {
     begin();
@@ -65,4 +90,6 @@ TEST(only_a_pollable_client_is_attached)
     end();
 }
 
-CHECK_MAIN(RUN(a_child_of_a_fork_does_not_spin), RUN(only_a_pollable_client_is_attached))
+CHECK_MAIN(RUN(a_child_of_a_fork_does_not_spin),
+           RUN(a_child_that_cleans_up_leaves_its_parent_alone),
+           RUN(only_a_pollable_client_is_attached))

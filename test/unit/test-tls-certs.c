@@ -136,14 +136,33 @@ TEST(bad_settings_are_refused)
     chosen = settings();
     chosen.cert = cert_path;
     check_refused(chosen, "tls_cert is set, and tls_key is not");
-    chosen.key = other_path; /* It is encrypted, and nobody is asked for the passphrase. */
-    check_refused(chosen, "tls_key: ");
+    chosen.key = other_path; /* Nobody is asked for the passphrase. */
+    check_refused(chosen, ": the key is encrypted");
     chosen.key = cert_path;
-    check_refused(chosen, "tls_key: ");
+    check_refused(chosen, ": it has no key in PEM");
+    chosen.cert = key_path;
+    check_refused(chosen, ": it has no certificate in PEM");
     chosen.cert = "/nowhere/cert.pem";
     check_refused(chosen, "tls_cert: /nowhere/cert.pem: No such file or directory");
     chosen.cert = NULL;
     check_refused(chosen, "tls_key is set, and tls_cert is not");
+}
+
+TEST(a_name_that_no_server_has_is_refused)
+{
+    struct tls_settings chosen = settings();
+    struct tls_context *context;
+    char name[258];
+
+    memset(name, 'a', sizeof name);
+    name[256] = '\0';
+    chosen.server_name = name;
+    check_refused(chosen, "tls_server_name must have 1 to 255 bytes");
+    name[255] = '.'; /* It does not count. */
+    CHECK_INT(tls_context_new(&chosen, &context), REDLOCK_OK);
+    tls_context_free(context);
+    chosen.server_name = ".";
+    check_refused(chosen, "tls_server_name must have 1 to 255 bytes");
 }
 
 TEST(a_key_must_fit_its_certificate)
@@ -160,4 +179,4 @@ TEST(a_key_must_fit_its_certificate)
 
 TLS_MAIN(RUN(certificates_are_verified), RUN(without_verification_any_certificate_will_do),
          RUN(a_server_may_want_a_certificate), RUN(bad_settings_are_refused),
-         RUN(a_key_must_fit_its_certificate))
+         RUN(a_name_that_no_server_has_is_refused), RUN(a_key_must_fit_its_certificate))

@@ -196,6 +196,28 @@ TEST(a_second_handshake_is_refused)
     free_link(link);
 }
 
+/* It reads nothing from then on. */
+static void ask_again_and_again(struct tls_peer *peer)
+{
+    the_transport.window = 0;
+    for (unsigned i = 0; i < 1700; i++) {
+        CHECK_INT(SSL_renegotiate(peer->ssl), 1);
+        CHECK_INT(SSL_do_handshake(peer->ssl), 1);
+    }
+}
+
+/* The client's refusals must not fill its memory. */
+TEST(a_server_that_reads_no_answers_is_left)
+{
+    const struct tls_settings chosen = settings();
+    struct link *link = make_link(&chosen, "10.0.0.1");
+
+    talk_to(tls_peer_context(&good, NULL, TLS1_2_VERSION), ask_again_and_again, link);
+    check_down(link);
+    CHECK_STR(link_error(link), "TLS: the server does not read the answers that it wants");
+    free_link(link);
+}
+
 /* With TLS 1.2, these bytes come with the end of the handshake, and no others follow. */
 TEST(a_server_may_speak_first)
 {
@@ -264,5 +286,6 @@ TLS_MAIN(RUN(a_stream_that_ends_at_any_byte_breaks_the_link), RUN(so_does_one_of
          RUN(a_stream_that_stops_at_any_byte_times_out),
          RUN(a_false_byte_breaks_the_link_or_means_nothing), RUN(pieces_end_anywhere),
          RUN(all_that_has_arrived_is_read), RUN(a_server_that_says_goodbye_is_gone),
-         RUN(a_second_handshake_is_refused), RUN(a_server_may_speak_first),
-         RUN(a_server_may_speak_plain), RUN(without_a_context_nothing_is_sent))
+         RUN(a_second_handshake_is_refused), RUN(a_server_that_reads_no_answers_is_left),
+         RUN(a_server_may_speak_first), RUN(a_server_may_speak_plain),
+         RUN(without_a_context_nothing_is_sent))

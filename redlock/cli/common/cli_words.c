@@ -119,7 +119,10 @@ static const char *own_name(const char *text, size_t *ret_len)
 {
     static const struct {
         const char *library, *own;
-    } rows[] = {{"tls_ca", "--tls-ca"}, {"tls_cert", "--tls-cert"}, {"tls_key", "--tls-key"}};
+    } rows[] = {{"tls_ca", "--tls-ca"},
+                {"tls_cert", "--tls-cert"},
+                {"tls_key", "--tls-key"},
+                {"tls_server_name", "--tls-server-name"}};
 
     *ret_len = strspn(text, "abcdefghijklmnopqrstuvwxyz_");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

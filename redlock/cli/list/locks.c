@@ -18,6 +18,7 @@
  * Names may have any bytes, so their lengths are told.  Keys without an end are no locks.  What the
  * user may not read is left out: pcall() then returns an error.  The key of readers ends with the
  * reader of the greatest score; those whose time is over may still be stored (acquire_shared.lua).
+ * What redlock cannot have written must not make an answer that read_entry() refuses.
  * A key that the user may not read is left out.  A command that it may not run is an error:
  * "can't run this command" (Redis 7.0), "no permissions to run the 'strlen' command" (Redis 8).
  */
@@ -29,7 +30,7 @@ const char locks_script[] =
     "local function ours(t) return #t<=128 and t:sub(1,11)=='revoked by ' or #t>=40 and "
     "t:sub(1,40):match('^[0-9a-f]+$') and (#t==40 or t:sub(41,41)==':') end "
     "for _,key in ipairs(r[2]) do local ttl=redis.pcall('pttl',key) "
-    "if type(ttl)=='number' and ttl>0 then "
+    "if type(ttl)=='number' and ttl>0 then ttl=math.min(ttl,1e15) "
     "local queue,wait=key:match('^redlock:queue:(.+)$'),key:match('^redlock:wait:(.+)$') "
     "local name,slot=key:match('^redlock:permit:(.+):(%d+)$') "
     "local shape=redis.pcall('type',key).ok "
@@ -39,15 +40,17 @@ const char locks_script[] =
     "elseif shape=='string' then local n=redis.pcall('strlen',key) "
     "if type(n)=='table' and n.err:find('run th',1,true) then return n end "
     "local t=type(n)=='number' and n<=128 and redis.pcall('get',key) "
-    "if type(t)=='string' then if name and #slot<4 and ours(t) then add('P',slot+1,ttl,1,name,t) "
+    "if type(t)=='string' then if name and #slot<4 and slot+0<256 and ours(t) then "
+    "add('P',slot+1,ttl,1,name,t) "
     "elseif ours(t) and key:sub(1,15)~='redlock:permit:' then add('L',0,ttl,1,key,t) "
     "elseif ARGV[3]=='1' then add('G',0,ttl,1,key,t) end end "
     "elseif shape=='zset' then local z=redis.pcall('zrange',key,-1,-1,'withscores') "
     "if z[2] and ours(z[1]) then local now=string.format('(%.0f',z[2]-ttl) "
-    "add('R',0,ttl,redis.pcall('zcount',key,now,'inf'),key,'') end end end end "
+    "local n=redis.pcall('zcount',key,now,'inf') "
+    "if type(n)=='number' and n>0 then add('R',0,ttl,n,key,'') end end end end end "
     "return table.concat(s)";
 _Static_assert(WIRE_PERMIT_LEN == 15 && REDLOCK_NAME_MAX == 512 && REDLOCK_TOKEN_MAX == 128 &&
-                   WIRE_REVOKED_LEN == sizeof "revoked by " - 1,
+                   WIRE_REVOKED_LEN == sizeof "revoked by " - 1 && REDLOCK_PERMITS_MAX == 256,
                "the numbers of the script");
 
 /* ---- Reading an answer ---- */

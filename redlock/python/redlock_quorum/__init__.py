@@ -187,6 +187,8 @@ class Lease:
         raise TypeError("a lease cannot be copied or pickled: hand on its token, and adopt it")
 
     def __enter__(self) -> Lease:
+        """Raises Invalid after unlock() or detach(): the block would run without the lock."""
+        self._open_handle()
         return self
 
     def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],

@@ -33,11 +33,13 @@ class Lease(base.Lease):
     """As redlock_quorum.Lease; extend() and unlock() are awaited."""
 
     _client: Client
+    _extension = 0  # The number of the latest call of extend().
 
     def __enter__(self) -> Lease:
         raise TypeError("use `async with`: the end of a `with` block could not await the release")
 
     async def __aenter__(self) -> Lease:
+        self._open_handle()
         return self
 
     async def __aexit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
@@ -49,9 +51,17 @@ class Lease(base.Lease):
                 raise
 
     async def extend(self, ttl: float = 0) -> None:  # type: ignore[override]
+        """Raises Lost if another task unlocks or detaches the lease meanwhile."""
         ms = base._ms("ttl", ttl)
         handle = self._open_handle()
-        await self._client._call(lambda done, arg: lib.redlock_extend_async(handle, ms, done, arg))
+
+        def begin(done: Any, arg: Any) -> int:
+            status = int(lib.redlock_extend_async(handle, ms, done, arg))
+            if status == 0:
+                self._extension = self._client._last
+            return status
+
+        await self._client._call(begin)
 
     async def unlock(self) -> None:  # type: ignore[override]
         if self._is_open():
@@ -63,24 +73,39 @@ class Lease(base.Lease):
             self._forget()
         return status
 
+    def _forget(self) -> None:
+        """The library does not report an extension of a lease that it has freed."""
+        super()._forget()
+        self._client._lose(self._extension)
+
 
 class _Locking:
-    """What lock() gives: to be awaited, or entered by `async with`."""
+    """What lock() gives: to be awaited, or entered by `async with`.  Each block that runs needs one of its own:
+    the end of another block would release the lease of this one."""
 
     def __init__(self, take: Callable[[], Awaitable[Lease]]) -> None:
         self._take = take
+        self._is_entered = False
         self._lease: Optional[Lease] = None
 
     def __await__(self) -> Generator[Any, None, Lease]:
         return self._take().__await__()
 
     async def __aenter__(self) -> Lease:
-        self._lease = await self._take()
+        if self._is_entered:
+            raise base._error(base.OUT_OF_ORDER, "a block of this lock() has not ended: call lock() for each block")
+        self._is_entered = True
+        try:
+            self._lease = await self._take()
+        except BaseException:
+            self._is_entered = False
+            raise
         return self._lease
 
     async def __aexit__(self, *args: Any) -> None:
-        assert self._lease is not None
-        await self._lease.__aexit__(*args)
+        lease, self._lease, self._is_entered = self._lease, None, False
+        assert lease is not None
+        await lease.__aexit__(*args)
 
 
 class Client(base.Client):
@@ -184,6 +209,11 @@ class Client(base.Client):
         finally:
             # The traceback of its exception has this frame, which would keep leases of the callers.
             del self._futures[number], self._failed[number], future
+
+    def _lose(self, number: int) -> None:
+        future = self._futures.get(number)
+        if future is not None and not future.done():
+            future.set_exception(base._error(4, "the lease was unlocked or detached meanwhile"))
 
     def _on_done(self, status: int, number: int) -> None:
         if number not in self._futures:

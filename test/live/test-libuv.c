@@ -1,0 +1,63 @@
+/*
+ * test-libuv.c - the adapter for libuv, in the child of a fork.  It needs no masters.
+ */
+#include "test/lib/check.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <redlock/adapters/libuv.h>
+
+static bool is_done;
+
+static void on_locked(struct redlock_lease *lease, int status, void *arg)
+{
+    (void)lease, (void)status, (void)arg;
+    is_done = true;
+}
+
+static void on_late(uv_timer_t *timer)
+{
+    uv_stop(timer->loop);
+}
+
+/* The child shares the loop's epoll instance with its parent. */
+TEST(a_child_that_cleans_up_leaves_its_parent_alone)
+{
+    struct redlock_options opts;
+    struct redlock *rl;
+    uv_loop_t loop;
+    uv_timer_t late;
+    uv_poll_t *client;
+    pid_t child;
+    int status;
+
+    redlock_options_init(&opts);
+    opts.masters = "127.0.0.1:1";
+    opts.pollable = true;
+    CHECK_INT(redlock_open(&opts, &rl), REDLOCK_OK);
+    CHECK_INT(redlock_lock_async(rl, "x", NULL, on_locked, NULL, NULL), REDLOCK_OK);
+    CHECK_INT(uv_loop_init(&loop), 0);
+    CHECK_INT(uv_timer_init(&loop, &late), 0);
+    client = redlock_libuv_attach(rl, &loop);
+    CHECK(client != NULL);
+    (void)uv_run(&loop, UV_RUN_NOWAIT); /* libuv watches the descriptor from then on. */
+    child = fork();
+    if (child == 0) {
+        redlock_libuv_detach(client);
+        _exit(redlock_close(rl) == NULL ? 0 : 1);
+    }
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+    CHECK_INT(uv_timer_start(&late, on_late, 60000, 0), 0);
+    while (!is_done && uv_is_active((const uv_handle_t *)&late))
+        (void)uv_run(&loop, UV_RUN_ONCE);
+    CHECK(is_done);
+    redlock_libuv_detach(client);
+    CHECK(redlock_close(rl) == NULL);
+    uv_close((uv_handle_t *)&late, NULL);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    CHECK_INT(uv_loop_close(&loop), 0);
+}
+
+CHECK_MAIN(RUN(a_child_that_cleans_up_leaves_its_parent_alone))

@@ -154,6 +154,8 @@ def _ms(name: str, seconds: float) -> int:
 
 
 def _text(name: str, text: str) -> bytes:
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be a str, not {type(text).__name__}")
     data = text.encode(errors="surrogateescape")
     if b"\0" in data:
         raise _invalid(f"{name} must not contain a NUL")
@@ -177,6 +179,7 @@ class Lease:
         self._client = client
         self._made = ffi.new("struct redlock_lease **")  # NULL: there is no lease yet, or no more.
         self._callback = callback
+        self._use = threading.RLock()  # Held while the library reads the lease, so that no thread frees it.
         client._callbacks.add(callback)
 
     def __del__(self) -> None:
@@ -201,7 +204,8 @@ class Lease:
 
     def remaining(self) -> float:
         """How long the lock can still be relied on, in seconds.  0: it is not held."""
-        return lib.redlock_remaining_ms(self._made[0]) / 1000 if self._is_open() else 0.0
+        with self._use:
+            return lib.redlock_remaining_ms(self._made[0]) / 1000 if self._is_open() else 0.0
 
     def held(self) -> bool:
         return self.remaining() > 0
@@ -253,8 +257,10 @@ class Lease:
         return self._made[0]
 
     def _take_handle(self) -> Any:
-        handle, self._made[0] = self._made[0], ffi.NULL
-        return handle
+        """NULL: another thread ends the lease."""
+        with self._use:
+            handle, self._made[0] = self._made[0], ffi.NULL
+            return handle
 
     def _forget(self) -> None:
         """The library has freed the lease, or will not call its callback any more."""
@@ -263,6 +269,8 @@ class Lease:
 
     def _end(self, call: Callable[[Any], int]) -> None:
         handle = self._take_handle()
+        if handle == ffi.NULL:
+            return
         status = call(handle)
         if status == OUT_OF_ORDER:
             self._made[0] = handle
@@ -279,7 +287,8 @@ class Lease:
     def _info(self) -> Any:
         info = ffi.new("struct redlock_lease_info *")
         info.size = ffi.sizeof(info[0])
-        _check(lib.redlock_lease_info(self._open_handle(), info))
+        with self._use:
+            _check(lib.redlock_lease_info(self._open_handle(), info))
         return info
 
 

@@ -68,7 +68,7 @@ struct guardian {
     enum phase phase;
     bool told_to_end;      /* `redlock` ordered the end, or is dead. */
     bool alone;            /* `redlock` is dead. */
-    bool passed_on;        /* The command has got a signal that asks it to end. */
+    bool ends_all;         /* A signal asked the command to end, or ended it. */
     pid_t group;           /* The group of the command, also after its end. */
     struct deadline left;  /* LEAVING: when the rest must end. */
     bool left_asked;       /* LEAVING: the rest of the group has got SIGTERM. */
@@ -203,7 +203,7 @@ static bool clear(struct guardian *guardian, drift_time now)
 }
 
 /* True: no process is left that must end, or none that could be killed.  If a signal asked the
- * command to end, all descendants must end. */
+ * command to end, or ended it, all descendants must end. */
 static bool leave_all(struct guardian *guardian, enum deadline_act act, drift_time now)
 {
     struct family_count count = act == DEADLINE_KILL ? kill_family(guardian) : family_signal(0, 0);
@@ -214,7 +214,7 @@ static bool leave_all(struct guardian *guardian, enum deadline_act act, drift_ti
            (act == DEADLINE_KILL && !may_end(&count, now, guardian->left.kill));
 }
 
-/* The same if no signal asked the command to end.  Then only its group must end. */
+/* The same if the command ended by itself.  Then only its group must end. */
 static bool leave_group(struct guardian *guardian, enum deadline_act act, drift_time now)
 {
     struct family_count count = family_signal(act == DEADLINE_KILL ? SIGKILL : 0, guardian->group);
@@ -237,7 +237,7 @@ static bool leave(struct guardian *guardian, drift_time now)
         guardian->left_asked = true;
         (void)family_signal(SIGTERM, guardian->group);
     }
-    return guardian->passed_on ? leave_all(guardian, act, now) : leave_group(guardian, act, now);
+    return guardian->ends_all ? leave_all(guardian, act, now) : leave_group(guardian, act, now);
 }
 
 static void on_child_ended(struct guardian *guardian, drift_time now)
@@ -247,13 +247,14 @@ static void on_child_ended(struct guardian *guardian, drift_time now)
         return;
     }
     guardian->phase = LEAVING;
+    guardian->ends_all = guardian->ends_all || guardian->child.signal != 0;
     guardian->start.limit = (struct deadline){DRIFT_NEVER, DRIFT_NEVER}; /* The limit was kept. */
     guardian->left.ask = drift_add(now, LEFT_ASK);
     guardian->left.kill = drift_add(now, LEFT_KILL);
     guardian->nap = NAP_MIN;
     if (!family_is_there())
         finish(guardian, now);
-    else if (guardian->passed_on) /* The signal reached the group only. */
+    else if (guardian->ends_all) /* The signal reached the group at most. */
         (void)family_signal(SIGTERM, -guardian->group);
 }
 
@@ -463,8 +464,8 @@ static void start(struct guardian *guardian, drift_time now)
  * all of them must end with it.  After SIGKILL they are killed at once. */
 static void pass_on(struct guardian *guardian, int signal, drift_time now)
 {
-    guardian->passed_on = guardian->passed_on || signal == SIGTERM || signal == SIGINT ||
-                          signal == SIGHUP || signal == SIGQUIT || signal == SIGKILL;
+    guardian->ends_all = guardian->ends_all || signal == SIGTERM || signal == SIGINT ||
+                         signal == SIGHUP || signal == SIGQUIT || signal == SIGKILL;
     guardian->end.signals += child_runs(&guardian->child);
     child_signal(&guardian->child, signal);
     if (signal != SIGKILL)

@@ -410,18 +410,21 @@ static void init(struct redlock *rl)
 }
 
 /* Warn of a bad number of masters.  Two masters survive no failure, and four survive no more
- * failures than three. */
+ * failures than three.  The set is not known yet, and some of its members are enough as a list. */
 static void warn_of_number(const struct redlock *rl)
 {
     unsigned masters = rl->options.masters_len;
 
     if (masters < 3)
         env_log(&rl->env, REDLOCK_LOG_WARNING, MSG_FEW_MASTERS,
-                "masters: %u of them, and no lock survives the loss of one; use 3 or 5", masters);
+                "masters: %u in the list: if the set has no others, no lock survives the loss of "
+                "one; use 3 or 5",
+                masters);
     else if (masters % 2 == 0)
         env_log(&rl->env, REDLOCK_LOG_WARNING, MSG_FEW_MASTERS,
-                "masters: %u, an even number, survive no more losses than %u do", masters,
-                masters - 1);
+                "masters: %u in the list: if the set has no others, it survives no more losses "
+                "than %u do",
+                masters, masters - 1);
 }
 
 /* Free everything but the thread, which must have ended. */

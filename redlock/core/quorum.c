@@ -14,8 +14,8 @@
  *     round that lost, and may move to another permit (rule 9), waits as long again
  *     (await_rest).
  *  4. Every master that may store the token of a dead round, and can be sent a command, gets
- *     a release, once per connection (settle).  Every failure ends by declaring the round
- *     dead; settle does the rest.
+ *     a release, once per connection, at the end of the lease also if it may not vote
+ *     (settle).  Every failure ends by declaring the round dead; settle does the rest.
  *  5. A master is asked as soon as its link is up and it owes us no answer.  So at most one
  *     token of ours is in doubt on any master (ask_for_lock).
  *  6. An extension never shortens a lease.  The script does not, so the deadline must not
@@ -131,6 +131,14 @@ static quorum_mask holders(const struct quorum *q)
     return q->may_hold & q->live;
 }
 
+/* A master that may not vote any more, as when the list turns out to be wrong, may store a token
+ * for which it was asked before.  While a token is live, a release waits until its master may vote
+ * again: rule 14 would bar a master that gets its vote back before it has answered. */
+static quorum_mask takes_release(const struct step *s)
+{
+    return s->ev->up | (s->q->live == 0 ? s->ev->linked : 0);
+}
+
 static void send(struct step *s, enum quorum_command command, quorum_mask to, uint32_t ask)
 {
     bool decides_key = command != QUORUM_CMD_EXTEND && command != QUORUM_CMD_RAISE;
@@ -139,7 +147,7 @@ static void send(struct step *s, enum quorum_command command, quorum_mask to, ui
     if (to == 0)
         return;
     assert(s->act->send_len < QUORUM_SENDS_MAX);
-    assert((to & ~s->ev->up) == 0);
+    assert((to & ~(command == QUORUM_CMD_RELEASE ? takes_release(s) : s->ev->up)) == 0);
     s->act->send[s->act->send_len++] = (struct quorum_send){command, to, ask};
     for (unsigned m = 0; to >> m != 0; m++) {
         if (!(to & mask_of(m)))
@@ -191,7 +199,7 @@ static void settle(struct step *s)
 {
     struct quorum *q = s->q;
     quorum_mask dead = q->may_hold & (quorum_mask)~q->live;
-    quorum_mask to = dead & s->ev->up & (quorum_mask)~q->releasing;
+    quorum_mask to = dead & takes_release(s) & (quorum_mask)~q->releasing;
 
     if (to == 0 || is_anothers(q))
         return;

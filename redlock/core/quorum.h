@@ -96,6 +96,7 @@ struct quorum_event {
     quorum_mask up;     /* Masters that take a command now: linked, their queue not full. */
     quorum_mask coming; /* Masters that may soon take a command for the first time: see peers.h. */
     quorum_mask full;   /* Masters that can take a command when they have answered others. */
+    quorum_mask linked; /* Masters that take a release now, also if they may not vote. */
     quorum_mask joined; /* CHANGE: members that were none before. */
     quorum_mask left;   /* CHANGE: numbers that have lost their masters, and may get others. */
     bool unkept;        /* REPLY to FENCE: if the master loses its data, perhaps no master knows

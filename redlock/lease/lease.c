@@ -387,6 +387,7 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
     event->up = peers->up;
     event->coming = peers->coming;
     event->full = peers->full;
+    event->linked = leases->masters->standing.linked;
     event->random = env_random(leases->env);
     event->fence = lease_fence(lease);
     event->now = env_now(leases->env);

@@ -52,8 +52,9 @@ static void note_sends(struct story *story)
 {
     for (unsigned i = 0; i < story->act.send_len; i++) {
         const struct quorum_send *send = &story->act.send[i];
+        quorum_mask takes = send->command == QUORUM_CMD_RELEASE ? story->linked : 0;
 
-        must((send->to & ~story->up) == 0, "sent to a master that is not up");
+        must((send->to & ~(story->up | takes)) == 0, "sent to a master that is not up");
         for (unsigned m = 0; send->to >> m != 0; m++) {
             struct story_link *link = &story->links[m];
 
@@ -70,6 +71,7 @@ static void step(struct story *story, struct quorum_event *event)
     event->now = story->now;
     event->members = story->members;
     event->up = story->up;
+    event->linked = story->linked;
     event->coming = story->coming;
     event->full = story->full;
     event->random = story->random;
@@ -165,7 +167,8 @@ void story_link(struct story *story, unsigned m, bool up)
     struct quorum_event event = {.type = QUORUM_EV_LINK, .master = m};
     quorum_mask on = (quorum_mask)(1u << m);
 
-    story->links[m].asks_len = 0; /* The next commands use a new connection. */
+    if (!(story->linked & on)) /* The next commands use a new connection. */
+        story->links[m].asks_len = 0;
     story->coming &= (quorum_mask)~on;
     story->up &= (quorum_mask)~on;
     if (up)

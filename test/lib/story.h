@@ -36,7 +36,7 @@ struct story {
     drift_time wake_before;    /* wake_at of the step before. */
     drift_time now;
     struct members members;
-    quorum_mask up, coming, full;
+    quorum_mask up, coming, full, linked;
     uint32_t random;
     struct story_link links[QUORUM_MASTERS_MAX];
 };
@@ -71,7 +71,8 @@ void story_grant(struct story *story, unsigned m, drift_time sent);
 void story_count(struct story *story, unsigned m, uint64_t counter);
 void story_count_unkept(struct story *story, unsigned m, uint64_t counter);
 
-/* The link of master m goes down or comes up.  Its first attempt to connect is over. */
+/* The link of master m goes down or comes up.  Its first attempt to connect is over.  If it is
+ * linked, only its right to vote ends or begins. */
 void story_link(struct story *story, unsigned m, bool up);
 
 /* The members change.  left: masters that go for good, and whose numbers others get. */

@@ -126,18 +126,25 @@ TEST(a_member_that_forgot_is_told_its_set)
 /* ---- Wrong lists ---- */
 
 /* A majority may answer, and give a lock, before the stranger has said that it is one. */
-static void check_refused(const char *numbers, const char *message)
+static int lock_until_refused(struct pilot *pilot, const char *message)
 {
     struct redlock_lease *lease;
+
+    for (unsigned i = 0; i < 1000 && pilot_lock(pilot, "x", NULL, &lease) == REDLOCK_OK; i++)
+        (void)pilot_unlock(pilot, lease); /* UNREACHABLE, if the stranger answers meanwhile. */
+    return pilot_until_told(pilot, "x", message);
+}
+
+static void check_refused(const char *numbers, const char *message)
+{
     struct pilot pilot;
     char list[200];
 
     check_row = numbers;
     pilot_open(&pilot, PILOT_BLOCKING, list_of(numbers, list), 0);
-    for (unsigned i = 0; i < 1000 && pilot_lock(&pilot, "x", NULL, &lease) == REDLOCK_OK; i++)
-        (void)pilot_unlock(&pilot, lease); /* UNREACHABLE, if the stranger answers meanwhile. */
-    CHECK_INT(pilot_until_told(&pilot, "x", message), REDLOCK_E_WRONG_SET);
+    CHECK_INT(lock_until_refused(&pilot, message), REDLOCK_E_WRONG_SET);
     pilot_close(&pilot);
+    CHECK_INT(server_int(&five.server[2], "EXISTS x"), 0);
 }
 
 /* Some members are enough: they name the others.  A stranger is too much. */
@@ -163,6 +170,29 @@ TEST(lists_with_strangers_are_refused)
                               "(redlock members); the members are 127.0.0.1:");
     CHECK(set_of(&five.server[3]) == NULL && set_of(&five.server[4]) == NULL);
     pilot_close(&pilot);
+}
+
+/* The stranger answers when the client holds a lock already.  Whatever the client has stored on the
+ * members must not keep the others out until it expires. */
+TEST(a_client_with_a_wrong_list_leaves_no_lock_behind)
+{
+    struct redlock_lease *lease;
+    struct pilot pilot;
+    char list[200];
+
+    make_new();
+    pilot_open(&pilot, PILOT_BLOCKING, list_of("123", list), 0);
+    CHECK_INT(pilot_lock_for(&pilot, "x", 30000, true, 0, &lease), REDLOCK_OK);
+    pilot_close(&pilot);
+    server_pause(&five.server[3]);
+    pilot_open(&pilot, PILOT_BLOCKING, list_of("1234", list), 0);
+    CHECK_INT(pilot_lock_for(&pilot, "held", 30000, true, 0, &lease), REDLOCK_OK);
+    server_resume(&five.server[3]);
+    CHECK_INT(lock_until_refused(&pilot, "is no member of the set"), REDLOCK_E_WRONG_SET);
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+    pilot_close(&pilot);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK_INT(server_int(&five.server[i], "EXISTS x held"), 0);
 }
 
 /* The data of one master are old, or a copy, and it answers first. */
@@ -291,6 +321,7 @@ TEST(two_clients_of_one_list_found_one_set)
 
 CHECK_MAIN(RUN(the_first_call_founds_the_set), RUN(all_masters_found_and_a_majority_goes_on),
            RUN(a_member_that_forgot_is_told_its_set), RUN(lists_with_strangers_are_refused),
+           RUN(a_client_with_a_wrong_list_leaves_no_lock_behind),
            RUN(one_master_of_another_set_does_not_decide),
            RUN(two_lists_that_share_a_master_never_both_hold),
            RUN(two_clients_of_one_list_found_one_set))

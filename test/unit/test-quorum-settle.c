@@ -53,6 +53,49 @@ TEST(a_master_is_told_once_per_connection)
     CHECK(quorum_is_settled(&story.q));
 }
 
+/* The list of the client turns out to be wrong while it asks: no master may vote any more, but
+ * their links stand. */
+TEST(masters_that_may_not_vote_any_more_are_told)
+{
+    begin_acquiring(3);
+    answer(1, YES);
+    story.linked = 7;
+    link_down(0);
+    check_not_ended();
+    link_down(1);
+    check_ended(REDLOCK_UNREACHABLE); /* A majority has become impossible. */
+    check_sent(0, 0, 7);
+    link_down(2); /* The machine cannot know that this link stands. */
+    check_sent(0, 0, 4);
+    answer_everything(YES);
+    CHECK(quorum_is_settled(&story.q));
+
+    begin_held(3);
+    story.linked = 3; /* The queue of m3 is full. */
+    story.up = 0;
+    story_step(&story, QUORUM_EV_RELEASE);
+    check_sent(0, 0, 3);
+    answer(3, YES);
+    check_ended(REDLOCK_OK);
+}
+
+/* It is to get the token back, and a release that is under way then would bar it (rule 14). */
+TEST(a_master_that_may_not_vote_is_not_told_while_a_token_is_live)
+{
+    begin_with(3);
+    config.many = true;
+    begin_again();
+    hold();
+    timer_at(RENEW_AT);
+    story.linked = 7;
+    story.up = 6;
+    answer(1, NO); /* It lost its data. */
+    check_sent(0, 0, 0);
+    CHECK_INT(story.q.state, QUORUM_EXTENDING);
+    story_step(&story, QUORUM_EV_RELEASE);
+    check_sent(0, 0, 7);
+}
+
 TEST(a_release_that_gets_an_error_is_not_sent_again)
 {
     begin_held(1);
@@ -480,6 +523,8 @@ TEST(masters_that_never_had_it_do_not_make_it_lost)
 
 CHECK_MAIN(RUN(a_dead_round_is_released_where_it_may_be_stored),
            RUN(a_master_is_told_once_per_connection),
+           RUN(masters_that_may_not_vote_any_more_are_told),
+           RUN(a_master_that_may_not_vote_is_not_told_while_a_token_is_live),
            RUN(a_release_that_gets_an_error_is_not_sent_again),
            RUN(a_full_queue_is_told_when_it_has_drained), RUN(these_releases_wait_for_room),
            RUN(what_has_expired_by_itself_is_forgotten),

@@ -174,5 +174,5 @@ const struct cli_command cli_bench = {
             "lease, bench gives up.\n"
             "\n"
             "Example: redlock bench --in-flight 16\n"
-            "Exit: 0 done, 64 usage, 69 too few masters.\n",
+            "Exit: 0 done, 64 usage, 69 no lock succeeded.\n",
 };

@@ -217,7 +217,8 @@ static void find_forbidden_place(struct exam *exam, const struct right *right, b
         find_forbidden_client(exam);
         return;
     case RIGHTS_ABOUT_TOKENS:
-        find_forbidden_tokens(exam);
+        if (!exam_has(exam, "acl_keys"))
+            find_forbidden_tokens(exam);
         return;
     case RIGHTS_ABOUT_QUEUE:
     case RIGHTS_ABOUT_PERMIT:

@@ -417,13 +417,10 @@ static void warn_of_number(const struct redlock *rl)
 
     if (masters < 3)
         env_log(&rl->env, REDLOCK_LOG_WARNING, MSG_FEW_MASTERS,
-                "masters: %u in the list: if the set has no others, no lock survives the loss of "
-                "one; use 3 or 5",
-                masters);
+                "masters: %u in the list; a set of so many survives no loss; use 3 or 5", masters);
     else if (masters % 2 == 0)
         env_log(&rl->env, REDLOCK_LOG_WARNING, MSG_FEW_MASTERS,
-                "masters: %u in the list: if the set has no others, it survives no more losses "
-                "than %u do",
+                "masters: %u in the list; a set of so many survives no more losses than one of %u",
                 masters, masters - 1);
 }
 

@@ -138,7 +138,8 @@ unsigned line_purge(struct line *line, uint64_t now_ms);
 struct line_place *line_find(struct line *line, int waiter);
 /* NULL: the queue is empty. */
 const struct line_place *line_first(const struct line *line);
-uint64_t line_put(struct line *line, int waiter, uint64_t ticket, uint64_t end_ms);
+/* ticket 0: a join.  Returns the ticket of the place; 0: there is no room. */
+uint64_t line_put(struct line *line, int waiter, uint64_t ticket, uint64_t end_ms, bool is_late);
 bool line_remove(struct line *line, int waiter);
 /* The token that waits with a waiter, or NULL. */
 struct line_waiting *line_waiting(struct line *line, int waiter);

@@ -455,7 +455,6 @@ static void on_belief(struct lease_rec *rec, uint64_t deadline)
                    rec->number);
     } else {
         world_outcome(OUTCOME_RENEWED);
-        claims_on_longer(rec);
         world_note("believes longer: client, resource, lease", rec->process->number, rec->resource,
                    rec->number);
     }

@@ -12,6 +12,8 @@ struct ask;
 struct command;
 struct conn;
 struct line;
+struct quorum_actions;
+struct quorum_event;
 struct server;
 
 /* ---- Locks (oracle.c) ---- */
@@ -63,8 +65,11 @@ void sets_on_answer(const struct ev_loop *process, const struct answer *answer);
 void claims_on_turn(struct ev_loop *process);
 void claims_on_detach(struct ev_loop *process, uint32_t serial);
 void claims_on_close(struct ev_loop *process);
-/* An extension of this lease was won. */
-void claims_on_longer(const struct lease_rec *rec);
+/* A step of the machine: before it, and after one that won an extension. */
+void claims_before_step(const struct ev_loop *process, const struct redlock_lease *lease,
+                        const struct quorum_event *event);
+void claims_on_longer(struct ev_loop *process, const struct redlock_lease *lease,
+                      const struct quorum_event *event, const struct quorum_actions *actions);
 void claims_on_stored(const struct conn *conn, int token);
 /* The end of the quiet phase: check that clients left nothing behind. */
 void oracle_on_quiet(void);

@@ -9,6 +9,7 @@
 #include "redlock/core/members.h"
 #include "redlock/redlock.h"
 
+struct asks;
 struct conn;
 struct link;
 struct list;
@@ -49,6 +50,7 @@ struct ev_loop {
     sim_time sick_until;                /* Until then, more than links that are down was faulty. */
     sim_time cut[SIM_SERVERS_MAX];      /* No byte gets through until then. */
     struct claim *claims;               /* Tokens that masters may store. */
+    struct asks *asks;                  /* The latest commands of each lease. */
     struct lease_rec *recs[SIM_CROWD];  /* The first of them: see plan.leases. */
     char handed[REDLOCK_TOKEN_MAX + 1]; /* A token to adopt; "": none. */
     unsigned handed_set;

@@ -202,14 +202,30 @@ static bool is_many(unsigned set)
     return (set & (set - 1)) != 0;
 }
 
+/* The master does not store the token under all of its names. */
+static bool is_refusal(const struct answer *answer)
+{
+    return (answer->type == REPLY_INTEGER && answer->integer == 0) ||
+           strstr(answer->text, "WRONGTYPE") != NULL || answer->type == REPLY_TEXT;
+}
+
+static void on_refusal(const struct ev_loop *process, unsigned master, uint32_t serial)
+{
+    for (unsigned place = 0; place < world.plan.leases; place++) {
+        struct lease_rec *rec = process->recs[place];
+
+        if (rec != NULL && (uint32_t)rec->lease->serial == serial)
+            rec->refused |= (quorum_mask)(1u << master);
+    }
+}
+
 /* A master that refuses to extend several resources may store the token under some of them.  If it
  * never confirmed that it was given the token, it stores none: it takes all or nothing. */
 static void on_script_answer(struct claim *claim, unsigned master, const struct ask *ask,
                              const struct answer *answer)
 {
     quorum_mask bit = (quorum_mask)(1u << master);
-    bool no = (answer->type == REPLY_INTEGER && answer->integer == 0) ||
-              strstr(answer->text, "WRONGTYPE") != NULL || answer->type == REPLY_TEXT;
+    bool no = is_refusal(answer);
     bool is_yes = answer->type == REPLY_STATUS || answer->integer > 0;
 
     if (ask->what == QUORUM_CMD_EXTEND && claim->extend_ask[master] == ask->number)
@@ -261,6 +277,8 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask
     }
     world_say("    client %u gets from master %u: %s %u, lease %u: %s %lld", process->number,
               master, names[ask->what], ask->number, ask->serial, answer->text, answer->integer);
+    if (ask->what == QUORUM_CMD_EXTEND && is_refusal(answer))
+        on_refusal(process, master, ask->serial);
     if (ask->what != QUORUM_CMD_SET && ask->what != QUORUM_CMD_FENCE) {
         for (claim = process->claims; claim != NULL; claim = claim->next)
             if (claim->serial == ask->serial)

@@ -49,7 +49,8 @@ void oracle_on_revoked(void);
 /* Check all beliefs of a process for changes. */
 void oracle_look(struct ev_loop *process);
 uint32_t oracle_remaining_ms(const struct lease_rec *rec, sim_time at);
-/* True if a majority stores the token of rec now, by the lists that its client knows now. */
+/* True if a majority stores the token of rec now, as far as its client can know, by the lists that
+ * it knows now. */
 bool oracle_has_keys(const struct lease_rec *rec);
 
 /* ---- Tokens (claims.c) ---- */

@@ -62,7 +62,8 @@ struct ev_loop {
         uint32_t rounds;        /* The sum of the waiters' rounds; it changes when one begins. */
         sim_time since;         /* No round has begun since; SIM_NEVER: there is no waiter. */
         drift_span longest;     /* The longest time between two queries without announcements. */
-        uint64_t losses;        /* Rounds that it knows to have lost in a row. */
+        sim_time patience;      /* How long it may pause since, after rounds that it lost. */
+        sim_time lot;           /* How long it may leave it to others to try first. */
         sim_time waits_since;   /* There is a waiter since; SIM_NEVER: there is none. */
         sim_time queued_since;  /* Likewise, a waiter in the masters' queue. */
         sim_time grouped_since; /* Likewise, any other waiter. */

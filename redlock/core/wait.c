@@ -28,6 +28,10 @@
  *     master becomes the announcer only through a client that had a majority.  A key found on
  *     one master may belong to a lost round, and all waiters would try when that round is
  *     released (wait_on_taken).
+ *  8. Some masters may be free, and others of which nothing is known may complete a majority.
+ *     Their announcements come within a turn, unless nobody asked for them.  So these masters are
+ *     queried soon, but no sooner than after a lost round: else waiters that cannot win would hurry
+ *     each other.  That is done once for each round, or each query of all masters (plan_rest).
  */
 #include "redlock/core/wait.h"
 
@@ -98,7 +102,7 @@ void wait_init(struct wait *w, const struct members *members, bool shared)
     memset(w, 0, sizeof *w);
     w->members = members;
     w->shared = shared;
-    w->expected = w->try_at = w->look_at = DRIFT_NEVER;
+    w->expected = w->try_at = w->look_at = w->rest_at = DRIFT_NEVER;
 }
 
 /* ---- What happened ---- */
@@ -227,7 +231,7 @@ void wait_on_try(struct wait *w, drift_time now)
     for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
         if (w->free_at[m] <= now)
             forget(w, mask_of(m));
-    w->asked = false;
+    w->asked = w->chased = false;
     w->known_at = now;
     w->try_at = w->expected = DRIFT_NEVER;
 }
@@ -388,9 +392,42 @@ static void plan_look(struct wait *w, const struct wait_now *now, quorum_mask us
     if (w->asked && !knows)
         w->sure = false;
     w->asked = true;
+    w->chased = false;
     w->known_at = now->now;
     w->to_look |= now->up; /* The masters that we do not hear may complete a majority. */
     w->look_at = drift_add(now->now, fallback(now));
+}
+
+/* Rule 8. */
+static bool may_be_free(const struct wait *w, const struct wait_now *now, quorum_mask usable,
+                        quorum_mask rest)
+{
+    quorum_mask free = 0;
+
+    for (unsigned m = 0; usable >> m != 0; m++)
+        if ((usable & mask_of(m)) != 0 && w->free_at[m] <= now->now)
+            free |= mask_of(m);
+    return free != 0 && !decide(w, free) && decide(w, free | rest);
+}
+
+/* Rule 8. */
+static void plan_rest(struct wait *w, const struct wait_now *now, quorum_mask usable)
+{
+    quorum_mask rest = w->hears & now->up & (quorum_mask) ~(w->known | w->looking);
+    drift_span span = patience(w, now), longest = fallback(now);
+
+    if (w->chased || !may_be_free(w, now, usable, rest)) {
+        w->rest_at = DRIFT_NEVER;
+        return;
+    }
+    span = between(2 * span, 4 * span, now->random);
+    if (w->rest_at == DRIFT_NEVER)
+        w->rest_at = drift_add(now->now, span < longest ? span : longest);
+    if (now->now < w->rest_at)
+        return;
+    w->rest_at = DRIFT_NEVER;
+    w->chased = true;
+    w->to_look |= rest;
 }
 
 /* Choose any master that granted the lock, can be sent a command, and owes no answer.  If there
@@ -412,6 +449,7 @@ static void plan(struct wait *w, const struct wait_now *now, struct wait_actions
 
     plan_try(w, now, usable);
     plan_look(w, now, usable);
+    plan_rest(w, now, usable);
     actions->look = w->to_look & now->up & (quorum_mask)~w->looking;
     w->to_look &= (quorum_mask)~actions->look;
     w->looking |= actions->look;
@@ -420,6 +458,8 @@ static void plan(struct wait *w, const struct wait_now *now, struct wait_actions
     actions->relies = w->sure;
     actions->try_at = w->try_at;
     actions->wake_at = w->look_at < w->try_at ? w->look_at : w->try_at;
+    if (w->rest_at < actions->wake_at)
+        actions->wake_at = w->rest_at;
 }
 
 void wait_next(struct wait *w, const struct wait_now *now, struct wait_actions *ret_actions)

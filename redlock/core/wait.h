@@ -74,6 +74,7 @@ struct wait {
                           * that the query found may be gone. */
     bool sure;           /* Masters answer queries, so announcements are enough to rely on. */
     bool asked;          /* All masters were queried since the latest round. */
+    bool chased;         /* Those that may complete a majority were, likewise. */
     quorum_mask to_tell; /* Masters that granted us the lock.  One of them is to announce that it
                           * is taken. */
     quorum_mask teller;  /* The announcer: its next announcement speaks for all masters.  0: none
@@ -86,6 +87,8 @@ struct wait {
     drift_time expected; /* When a majority will be free.  find_free() computed it for try_at. */
     drift_time try_at;   /* When to begin the next round; DRIFT_NEVER: not known. */
     drift_time look_at;  /* When to query all masters next; DRIFT_NEVER: not planned. */
+    drift_time rest_at;  /* When to query the masters that may complete a majority of free ones;
+                          * DRIFT_NEVER: no need. */
     drift_time known_at; /* When this client last learned something itself: by the latest query of
                           * all masters, or the latest round. */
 };

@@ -7,11 +7,14 @@
  *  forgotten A client frees a lease only when all keys that it asked for are released or expired.
  *  leak      When all leases are given up and all links are up, no master stores a token of
  *            a client that could have been deleted, and no client has leases in memory.
- *  regain    A lease that was extended has given its token to each master that is linked and votes,
- *            and that had said before this extension that it stores none.  Exceptions: it may have
- *            stored the token under some names, or an operator's text; or it did not answer an
- *            earlier SET or GIVE, with a proof, before the next command was sent to it.  Sets that
- *            change are left out.
+ *  regain    The step that wins an extension gives the token to every member that can take a
+ *            command and lacks the token (rule 14 of quorum.c).  These members are excepted:
+ *            - those that this extension asked;
+ *            - those that owe the lease an answer;
+ *            - those that showed an operator's text or refused a raise;
+ *            - those whose link changed while they owed the answer to a SET, GIVE or release of
+ *              this token, or to a command after it.
+ *            An extension that does not move the deadline is not judged.
  *
  * Masters are numbered as servers, whatever their numbers in the clients are.
  *
@@ -33,7 +36,6 @@ struct claim {
     struct claim *next; /* The next claim of the same client. */
     uint32_t slot, serial, round;
     int token;
-    bool excused;
     quorum_mask may_store;
     quorum_mask stands; /* Masters where the token may wait with its waiter. */
     quorum_mask given;  /* Masters that were given the token, and did not confirm it yet. */
@@ -41,16 +43,19 @@ struct claim {
     const struct conn *told[SIM_SERVERS_MAX];
     uint32_t release_ask[SIM_SERVERS_MAX], extend_ask[SIM_SERVERS_MAX], raise_ask[SIM_SERVERS_MAX];
     uint32_t give_ask[SIM_SERVERS_MAX];
-    quorum_mask answered; /* Masters that answered every SET and GIVE so far, with a proof. */
-    quorum_mask owing;    /* Masters that did not answer the latest SET or GIVE. */
-    quorum_mask unsure;   /* Those that had not when the next one was sent: it may still come. */
-    quorum_mask unproven; /* Those whose proof has not come yet. */
-    quorum_mask lacking;  /* Masters that said that they do not store the token, and were not given
-                           * it since. */
-    quorum_mask known;    /* Those of them that vote, when the latest extension was sent. */
-    quorum_mask before;   /* The same for the one before it, which may be the one that is won. */
+    quorum_mask deciding; /* Masters that owe the answer to a SET, GIVE or release of this token, or
+                           * to a later command. */
+    quorum_mask barred;   /* Masters that need not get the token again. */
     uint32_t extension;   /* The latest extension. */
     uint64_t runs_out;    /* When all keys have expired, on the client's clock. */
+};
+
+/* The latest commands of one lease, whatever rounds they belong to. */
+struct asks {
+    struct asks *next;
+    uint32_t slot, serial;
+    uint32_t latest[SIM_SERVERS_MAX];
+    quorum_mask owing; /* Masters whose answers to these the client has not counted. */
 };
 
 static const char *const names[] = {"SET", "EXTEND", "RELEASE", "FENCE", "RAISE", "GIVE"};
@@ -88,10 +93,7 @@ static void note_token(struct claim *claim, unsigned master)
     quorum_mask bit = (quorum_mask)(1u << master);
 
     claim->may_store |= bit;
-    claim->unsure |= claim->owing & bit;
-    claim->owing |= bit;
-    claim->answered &= (quorum_mask)~bit;
-    claim->unproven &= (quorum_mask)~bit;
+    claim->deciding |= bit;
     claim->told[master] = NULL;
 }
 
@@ -124,24 +126,28 @@ static void on_set(struct ev_loop *process, unsigned master, const struct ask *a
           args_number(command, at.ttl) + (claim->stands != 0 ? args_number(command, at.ttl) : 0));
 }
 
-/* The servers that the client may ask now. */
-static quorum_mask voters(const struct ev_loop *process)
+static struct asks *find_asks(const struct ev_loop *process, uint32_t serial)
 {
-    quorum_mask servers = 0;
+    struct asks *asks = process->asks;
 
-    for (unsigned m = 0; m < process->rl->masters.peers.len; m++)
-        if (process->rl->masters.peers.up >> m & 1)
-            servers |= (quorum_mask)(1u << process->servers[m]);
-    return servers;
+    while (asks != NULL && asks->serial != serial)
+        asks = asks->next;
+    return asks;
 }
 
-static void note_extension(const struct ev_loop *process, struct claim *claim, uint32_t number)
+static void note_ask(struct ev_loop *process, unsigned master, const struct ask *ask)
 {
-    if (number == claim->extension)
-        return;
-    claim->extension = number;
-    claim->before = claim->known;
-    claim->known = claim->lacking & voters(process);
+    struct asks *asks = find_asks(process, ask->serial);
+
+    if (asks == NULL) {
+        asks = memory_take(sizeof *asks);
+        asks->slot = ask->slot;
+        asks->serial = ask->serial;
+        asks->next = process->asks;
+        process->asks = asks;
+    }
+    asks->latest[master] = ask->number;
+    asks->owing |= (quorum_mask)(1u << master);
 }
 
 void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn *conn,
@@ -161,6 +167,7 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn 
         return;
     world_say("    client %u asks master %u: %s %u, lease %u, token %d", process->number, master,
               names[ask->what], ask->number, ask->serial, args_token(&command, at.token));
+    note_ask(process, master, ask);
     if (ask->what == QUORUM_CMD_SET || ask->what == QUORUM_CMD_FENCE) {
         on_set(process, master, ask, &command);
         return;
@@ -174,17 +181,17 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn 
         return; /* The token is adopted, or its claim is over. */
     if (ask->what == QUORUM_CMD_RELEASE) {
         claim->told[master] = conn;
+        claim->deciding |= (quorum_mask)(1u << master);
         claim->release_ask[master] = ask->number;
-    } else if (ask->what == QUORUM_CMD_GIVE) { /* A master that joined gets the token. */
+    } else if (ask->what == QUORUM_CMD_GIVE) { /* A master that lacks the token gets it. */
         note_token(claim, master);
         claim->given |= (quorum_mask)(1u << master);
-        claim->lacking &= (quorum_mask) ~(1u << master);
         claim->give_ask[master] = ask->number;
         lasts(process, claim, ask, args_number(&command, at.ttl));
     } else if (ask->what == QUORUM_CMD_RAISE) {
         claim->raise_ask[master] = ask->number;
     } else {
-        note_extension(process, claim, ask->number);
+        claim->extension = ask->number;
         claim->extend_ask[master] = ask->number;
         lasts(process, claim, ask, args_number(&command, at.ttl));
     }
@@ -195,11 +202,21 @@ static bool is_many(unsigned set)
     return (set & (set - 1)) != 0;
 }
 
-/* The master stores nothing of the token, and nothing in its place. */
-static bool is_lost(const struct claim *claim, const struct ask *ask, const struct answer *answer)
+/* The master does not store the token under all of its names. */
+static bool is_refusal(const struct answer *answer)
 {
-    return ask->what == QUORUM_CMD_EXTEND && answer->type == REPLY_INTEGER &&
-           answer->integer == 0 && !is_many(oracle_token_of(claim->token)->set);
+    return (answer->type == REPLY_INTEGER && answer->integer == 0) ||
+           strstr(answer->text, "WRONGTYPE") != NULL || answer->type == REPLY_TEXT;
+}
+
+static void on_refusal(const struct ev_loop *process, unsigned master, uint32_t serial)
+{
+    for (unsigned place = 0; place < world.plan.leases; place++) {
+        struct lease_rec *rec = process->recs[place];
+
+        if (rec != NULL && (uint32_t)rec->lease->serial == serial)
+            rec->refused |= (quorum_mask)(1u << master);
+    }
 }
 
 /* A master that refuses to extend several resources may store the token under some of them.  If it
@@ -208,24 +225,20 @@ static void on_script_answer(struct claim *claim, unsigned master, const struct 
                              const struct answer *answer)
 {
     quorum_mask bit = (quorum_mask)(1u << master);
-    bool no = (answer->type == REPLY_INTEGER && answer->integer == 0) ||
-              strstr(answer->text, "WRONGTYPE") != NULL || answer->type == REPLY_TEXT;
+    bool no = is_refusal(answer);
     bool is_yes = answer->type == REPLY_STATUS || answer->integer > 0;
 
-    if (ask->what == QUORUM_CMD_GIVE)
-        claim->owing &= (quorum_mask)~bit;
-    if (ask->what == QUORUM_CMD_GIVE && claim->give_ask[master] == ask->number &&
-        claim->extend_ask[master] < ask->number)
-        claim->unproven |= bit;
-    if (is_lost(claim, ask, answer) && claim->extend_ask[master] == ask->number)
-        claim->lacking |= bit;
+    if (ask->what == QUORUM_CMD_EXTEND && claim->extend_ask[master] == ask->number)
+        claim->barred |= answer->type == REPLY_TEXT ? bit : 0;
+    if (ask->what == QUORUM_CMD_RAISE && claim->raise_ask[master] == ask->number)
+        claim->barred |= no ? bit : 0;
     if (is_yes && (ask->what == QUORUM_CMD_GIVE || ask->what == QUORUM_CMD_EXTEND))
         claim->given &= (quorum_mask)~bit;
     if (ask->what == QUORUM_CMD_RELEASE && claim->release_ask[master] == ask->number) {
         claim->may_store &= (quorum_mask)~bit;
         claim->errors |= answer->type == REPLY_ERROR ? bit : 0;
     } else if (ask->what == QUORUM_CMD_GIVE && claim->give_ask[master] == ask->number) {
-        if (answer->type != REPLY_STATUS)
+        if (answer->type == REPLY_ERROR && !no) /* Else it may have the token from a partner. */
             claim->may_store &= (quorum_mask)~bit;
     } else if (ask->what == QUORUM_CMD_EXTEND && claim->extend_ask[master] == ask->number && no) {
         if (!is_many(oracle_token_of(claim->token)->set) || (claim->given & bit) != 0)
@@ -233,21 +246,6 @@ static void on_script_answer(struct claim *claim, unsigned master, const struct 
     } else if (ask->what == QUORUM_CMD_RAISE && claim->raise_ask[master] == ask->number && no) {
         if (!is_many(oracle_token_of(claim->token)->set))
             claim->may_store &= (quorum_mask)~bit;
-    }
-}
-
-/* The client closes a link whose proof is wrong, and then has no answer to what was before it. */
-static void on_proof(struct ev_loop *process, unsigned master, const struct answer *answer)
-{
-    quorum_mask bit = (quorum_mask)(1u << master);
-    bool is_right = false;
-
-    for (unsigned m = 0; m < process->rl->masters.peers.len; m++)
-        is_right |= process->servers[m] == master && answer->text[0] != '\0' &&
-                    strcmp(answer->text, masters_state(&process->rl->masters, m)) == 0;
-    for (struct claim *claim = process->claims; claim != NULL; claim = claim->next) {
-        claim->answered |= is_right ? claim->unproven & bit : 0;
-        claim->unproven &= (quorum_mask)~bit;
     }
 }
 
@@ -271,8 +269,6 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask
     }
     if (ask->what == WHAT_LOOK || ask->what == WHAT_FOUND)
         sets_on_answer(process, answer);
-    if (ask->what == WHAT_PROOF)
-        on_proof(process, master, answer);
     if (ask->what == WHAT_LOOK || ask->what == WHAT_PROOF || ask->what == WHAT_COUNT ||
         ask->what == WHAT_FOUND || ask->what == WHAT_WITNESS) {
         world_say("    client %u queries master %u: %s %lld", process->number, master, answer->text,
@@ -281,6 +277,8 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask
     }
     world_say("    client %u gets from master %u: %s %u, lease %u: %s %lld", process->number,
               master, names[ask->what], ask->number, ask->serial, answer->text, answer->integer);
+    if (ask->what == QUORUM_CMD_EXTEND && is_refusal(answer))
+        on_refusal(process, master, ask->serial);
     if (ask->what != QUORUM_CMD_SET && ask->what != QUORUM_CMD_FENCE) {
         for (claim = process->claims; claim != NULL; claim = claim->next)
             if (claim->serial == ask->serial)
@@ -288,30 +286,25 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask
         return;
     }
     claim = find(process, ask->serial, ask->number, -1);
-    if (claim != NULL)
-        claim->owing &= (quorum_mask) ~(1u << master);
     if (taken && world.plan.permits)
         world_outcome(hints ? OUTCOME_PERMIT_ELSEWHERE : OUTCOME_PERMITS_GONE);
     else if (taken && claim != NULL && is_many(oracle_token_of(claim->token)->set))
         world_outcome(OUTCOME_MANY_TAKEN);
     if (answer->type == REPLY_NIL || taken)
         judge_on_no(process, ask->serial, ask->number, hints);
-    if (claim != NULL && claim->extend_ask[master] == 0 && claim->raise_ask[master] == 0)
-        claim->unproven |= (quorum_mask)(1u << master);
     if (claim != NULL && !yes && !(claim->stands >> master & 1))
         claim->may_store &= (quorum_mask) ~(1u << master);
 }
 
 /* ---- Turns ---- */
 
-static const struct redlock_lease *lease_of(const struct ev_loop *process,
-                                            const struct claim *claim)
+static const struct redlock_lease *lease_of(const struct ev_loop *process, uint32_t slot,
+                                            uint32_t serial)
 {
     const struct redlock *rl = process->rl;
-    const struct redlock_lease *lease =
-        claim->slot < rl->leases.slots_len ? rl->leases.slots[claim->slot] : NULL;
+    const struct redlock_lease *lease = slot < rl->leases.slots_len ? rl->leases.slots[slot] : NULL;
 
-    return lease != NULL && (uint32_t)lease->serial == claim->serial ? lease : NULL;
+    return lease != NULL && (uint32_t)lease->serial == serial ? lease : NULL;
 }
 
 static void check_told(const struct ev_loop *process, const struct claim *claim)
@@ -330,17 +323,60 @@ static void check_told(const struct ev_loop *process, const struct claim *claim)
     }
 }
 
-void claims_on_longer(const struct lease_rec *rec)
+/* The client counts an answer now, or what it was owed over a link ends. */
+void claims_before_step(const struct ev_loop *process, const struct redlock_lease *lease,
+                        const struct quorum_event *event)
 {
-    const struct ev_loop *process = rec->process;
-    const struct quorum *q = &rec->lease->q;
-    const struct claim *claim = find(process, (uint32_t)rec->lease->serial, q->round, -1);
-    quorum_mask lacking;
+    struct asks *asks = find_asks(process, (uint32_t)lease->serial);
+    unsigned server = process->servers[event->master];
+    quorum_mask bit = (quorum_mask)(1u << server);
+    bool is_link = event->type == QUORUM_EV_LINK;
 
-    if (claim == NULL || q->adopted || q->state != QUORUM_HELD || world.plan.operators > 0)
+    if (asks == NULL ||
+        !(is_link || (event->type == QUORUM_EV_REPLY && event->ask == asks->latest[server])))
         return;
-    lacking = claim->known & claim->before & claim->lacking & claim->answered &
-              (quorum_mask)~claim->unsure & voters(process);
+    asks->owing &= (quorum_mask)~bit;
+    for (struct claim *claim = process->claims; claim != NULL; claim = claim->next) {
+        if (claim->serial != asks->serial)
+            continue;
+        claim->barred |= is_link ? claim->deciding & bit : 0;
+        claim->deciding &= (quorum_mask)~bit;
+    }
+}
+
+/* Masters that may store a token of this lease. */
+static quorum_mask find_stores(const struct ev_loop *process, uint32_t serial)
+{
+    quorum_mask stores = 0;
+
+    for (const struct claim *claim = process->claims; claim != NULL; claim = claim->next)
+        if (claim->serial == serial)
+            stores |= claim->may_store;
+    return stores;
+}
+
+void claims_on_longer(struct ev_loop *process, const struct redlock_lease *lease,
+                      const struct quorum_event *event, const struct quorum_actions *actions)
+{
+    const struct claim *claim = find(process, (uint32_t)lease->serial, lease->q.round, -1);
+    quorum_mask given = 0, lacking = 0, excused;
+
+    if (claim == NULL || lease->q.adopted)
+        return;
+    tally.checks++;
+    excused = claim->barred | find_stores(process, claim->serial) |
+              find_asks(process, claim->serial)->owing;
+    for (unsigned i = 0; i < actions->send_len; i++)
+        given |= actions->send[i].command == QUORUM_CMD_GIVE ? actions->send[i].to : 0;
+    for (unsigned m = 0; m < process->rl->masters.peers.len; m++) {
+        unsigned server = process->servers[m];
+        bool is_up = (event->up & members_all(&event->members) & mask_of(m)) != 0;
+        bool was_asked = claim->extend_ask[server] == claim->extension ||
+                         claim->give_ask[server] == claim->extension; /* It joined. */
+
+        if (is_up && !was_asked && !(given >> m & 1) && !(excused >> server & 1))
+            lacking |= (quorum_mask)(1u << server);
+    }
     if (lacking != 0)
         world_fail("regain",
                    "client %u extended lease %u, and masters (mask %x) do not get it back",
@@ -361,24 +397,36 @@ static void forget_removed(const struct ev_loop *process, struct claim *claim)
     claim->may_store &= known;
 }
 
+static void forget_asks(struct ev_loop *process)
+{
+    struct asks **at = &process->asks;
+
+    while (*at != NULL)
+        if (lease_of(process, (*at)->slot, (*at)->serial) == NULL)
+            *at = (*at)->next;
+        else
+            at = &(*at)->next;
+}
+
 void claims_on_turn(struct ev_loop *process)
 {
     uint64_t now = process_clock(process);
     struct claim **at = &process->claims, *claim;
 
     while ((claim = *at) != NULL) {
-        const struct redlock_lease *lease = lease_of(process, claim);
+        const struct redlock_lease *lease = lease_of(process, claim->slot, claim->serial);
+        bool is_live = lease != NULL && lease->q.round == claim->round;
 
         if (world.plan.operators > 0)
             forget_removed(process, claim);
-        if (claim->may_store == 0 || now >= claim->runs_out) {
+        if (!is_live && (claim->may_store == 0 || now >= claim->runs_out)) {
             oracle_token_of(claim->token)->is_excused |=
                 claim->errors != 0 || claim->may_store != 0;
             *at = claim->next;
             continue;
         }
         at = &claim->next;
-        if (lease != NULL && lease->q.round == claim->round)
+        if (is_live)
             continue;
         oracle_token_of(claim->token)->is_over = true;
         if (lease == NULL)
@@ -387,6 +435,7 @@ void claims_on_turn(struct ev_loop *process)
                        process->number, claim->serial, claim->may_store);
         check_told(process, claim);
     }
+    forget_asks(process);
 }
 
 /* ---- The end ---- */
@@ -411,6 +460,7 @@ void claims_on_close(struct ev_loop *process)
     for (struct claim *claim = process->claims; claim != NULL; claim = claim->next)
         oracle_token_of(claim->token)->is_excused = true;
     process->claims = NULL;
+    process->asks = NULL;
 }
 
 void claims_on_stored(const struct conn *conn, int token)

@@ -330,10 +330,8 @@ void judge_on_lost(struct lease_rec *rec)
         rec->published < stop_matters)
         world_fail("lost", "client %u is notified %.3f ms after the deadline, and was not stopped",
                    process->number, (double)(now - deadline) / 1e6);
-    /* A process that took a token over does not know which masters got it later (rule 14). */
     if (world.plan.exclusive && (world.plan.may_forget | world.plan.may_step) == 0 &&
-        !rec->lease->q.adopted && deadline > now && deadline - now > rec->margin + SLACK &&
-        oracle_has_keys(rec))
+        deadline > now && deadline - now > rec->margin + SLACK && oracle_has_keys(rec))
         world_fail("lost", "client %u is notified %.3f ms before the deadline, for no reason",
                    process->number, (double)(deadline - now) / 1e6);
     if (is_needless(rec))

@@ -8,7 +8,8 @@
  *  leak    A detached lock keeps its place at no member.  No lock keeps its place at a master
  *          that its client found removed, and could send a command.  This is promised in good
  *          health only: a master that missed the command keeps the place until the waiter's
- *          patience ends.
+ *          patience ends.  So does one that executes a heartbeat after it, because that one was
+ *          left in a connection that the client has given up: it puts the waiter back.
  *
  * Order is judged by the servers' data, not by what clients know.  So it is promised only
  * while a majority keeps the waiter in its queues.
@@ -85,8 +86,7 @@ static uint64_t next_ticket(const struct line *line)
     return last + 1;
 }
 
-/* ticket 0: a join.  Returns the ticket of the place; 0: there is no room. */
-uint64_t line_put(struct line *line, int waiter, uint64_t ticket, uint64_t end_ms)
+uint64_t line_put(struct line *line, int waiter, uint64_t ticket, uint64_t end_ms, bool is_late)
 {
     struct line_place *place = line_find(line, waiter);
 
@@ -96,10 +96,12 @@ uint64_t line_put(struct line *line, int waiter, uint64_t ticket, uint64_t end_m
         return 0;
     if (line->len == 0)
         line->ends_ms = 0;
-    if (place == NULL)
+    if (place != NULL)
+        is_late = is_late && place->is_late;
+    else
         place = &line->places[line->len++];
     line->ends_ms = sim_max(line->ends_ms, end_ms);
-    *place = (struct line_place){waiter, ticket, end_ms};
+    *place = (struct line_place){waiter, ticket, end_ms, is_late};
     return ticket;
 }
 
@@ -255,6 +257,13 @@ void line_on_detach(const struct lease_rec *rec)
     rec->process->detached.at = world.now;
 }
 
+static bool keeps_place(struct server *server, unsigned resource, int waiter)
+{
+    const struct line_place *place = line_find(&server->lines[resource], waiter);
+
+    return place != NULL && !place->is_late;
+}
+
 static unsigned members_of(const struct ev_loop *process)
 {
     const struct lists lists = process_lists(process);
@@ -271,8 +280,7 @@ static void check_detached(struct ev_loop *process)
         return;
     for (unsigned m = 0; m < world.plan.servers && process_is_healthy(process, since); m++)
         if ((members_of(process) >> m & 1) != 0 &&
-            line_find(&world.servers[m].lines[process->detached.resource],
-                      process->detached.waiter) != NULL)
+            keeps_place(&world.servers[m], process->detached.resource, process->detached.waiter))
             world_fail("leak", "master %u keeps the place of a lock that client %u has detached", m,
                        process->number);
     process->detached.waiter = 0;
@@ -316,7 +324,7 @@ static bool has_place(const struct ev_loop *process, struct server *server)
         const struct lease_rec *rec = process->recs[i];
 
         if (rec != NULL && rec->is_fair && rec->waiter >= 0 &&
-            line_find(&server->lines[rec->resource], rec->waiter) != NULL)
+            keeps_place(server, rec->resource, rec->waiter))
             return true;
     }
     return false;

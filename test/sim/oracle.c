@@ -256,11 +256,12 @@ static bool stores(struct server *server, const struct lease_rec *rec, sim_time 
     return true;
 }
 
-/* Enough masters store all keys until then, or may have lost them: their data are lost, or their
- * clock was stepped. */
-static bool is_backed(const struct lease_rec *rec, const struct lists *lists, sim_time until)
+/* Enough masters, but for these, store all keys until then, or may have lost them: their data are
+ * lost, or their clock was stepped. */
+static bool is_backed(const struct lease_rec *rec, const struct lists *lists, sim_time until,
+                      unsigned but)
 {
-    unsigned members = lists->from | lists->to;
+    unsigned members = (lists->from | lists->to) & ~but;
     unsigned servers = (world.plan.may_forget | world.plan.may_step) & members;
 
     for (unsigned m = 0; m < world.plan.servers; m++)
@@ -328,7 +329,7 @@ bool oracle_has_keys(const struct lease_rec *rec)
     const struct lists lists = process_lists(rec->process);
 
     return rec->token >= 0 && revoked_before(rec, UINT64_MAX) == 0 &&
-           is_backed(rec, &lists, world.now + 1);
+           is_backed(rec, &lists, world.now + 1, rec->lease->q.adopted ? rec->refused : 0);
 }
 
 static void check_deadline(const struct lease_rec *rec)
@@ -336,7 +337,7 @@ static void check_deadline(const struct lease_rec *rec)
     sim_time until = clock_when(&rec->process->clock, rec->deadline);
 
     tally.checks++;
-    if (until <= world.now || is_backed(rec, &rec->lists, until))
+    if (until <= world.now || is_backed(rec, &rec->lists, until, 0))
         return;
     world_fail("deadline",
                "client %u holds resource %u for %.3f ms more, and too few masters will "
@@ -455,7 +456,6 @@ static void on_belief(struct lease_rec *rec, uint64_t deadline)
                    rec->number);
     } else {
         world_outcome(OUTCOME_RENEWED);
-        claims_on_longer(rec);
         world_note("believes longer: client, resource, lease", rec->process->number, rec->resource,
                    rec->number);
     }

@@ -12,6 +12,8 @@ struct ask;
 struct command;
 struct conn;
 struct line;
+struct quorum_actions;
+struct quorum_event;
 struct server;
 
 /* ---- Locks (oracle.c) ---- */
@@ -47,7 +49,8 @@ void oracle_on_revoked(void);
 /* Check all beliefs of a process for changes. */
 void oracle_look(struct ev_loop *process);
 uint32_t oracle_remaining_ms(const struct lease_rec *rec, sim_time at);
-/* True if a majority stores the token of rec now, by the lists that its client knows now. */
+/* True if a majority stores the token of rec now, as far as its client can know, by the lists that
+ * it knows now. */
 bool oracle_has_keys(const struct lease_rec *rec);
 
 /* ---- Tokens (claims.c) ---- */
@@ -63,8 +66,11 @@ void sets_on_answer(const struct ev_loop *process, const struct answer *answer);
 void claims_on_turn(struct ev_loop *process);
 void claims_on_detach(struct ev_loop *process, uint32_t serial);
 void claims_on_close(struct ev_loop *process);
-/* An extension of this lease was won. */
-void claims_on_longer(const struct lease_rec *rec);
+/* A step of the machine: before it, and after one that won an extension. */
+void claims_before_step(const struct ev_loop *process, const struct redlock_lease *lease,
+                        const struct quorum_event *event);
+void claims_on_longer(struct ev_loop *process, const struct redlock_lease *lease,
+                      const struct quorum_event *event, const struct quorum_actions *actions);
 void claims_on_stored(const struct conn *conn, int token);
 /* The end of the quiet phase: check that clients left nothing behind. */
 void oracle_on_quiet(void);
@@ -138,7 +144,8 @@ unsigned line_purge(struct line *line, uint64_t now_ms);
 struct line_place *line_find(struct line *line, int waiter);
 /* NULL: the queue is empty. */
 const struct line_place *line_first(const struct line *line);
-uint64_t line_put(struct line *line, int waiter, uint64_t ticket, uint64_t end_ms);
+/* ticket 0: a join.  Returns the ticket of the place; 0: there is no room. */
+uint64_t line_put(struct line *line, int waiter, uint64_t ticket, uint64_t end_ms, bool is_late);
 bool line_remove(struct line *line, int waiter);
 /* The token that waits with a waiter, or NULL. */
 struct line_waiting *line_waiting(struct line *line, int waiter);

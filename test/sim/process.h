@@ -9,6 +9,7 @@
 #include "redlock/core/members.h"
 #include "redlock/redlock.h"
 
+struct asks;
 struct conn;
 struct link;
 struct list;
@@ -49,6 +50,7 @@ struct ev_loop {
     sim_time sick_until;                /* Until then, more than links that are down was faulty. */
     sim_time cut[SIM_SERVERS_MAX];      /* No byte gets through until then. */
     struct claim *claims;               /* Tokens that masters may store. */
+    struct asks *asks;                  /* The latest commands of each lease. */
     struct lease_rec *recs[SIM_CROWD];  /* The first of them: see plan.leases. */
     char handed[REDLOCK_TOKEN_MAX + 1]; /* A token to adopt; "": none. */
     unsigned handed_set;
@@ -60,7 +62,8 @@ struct ev_loop {
         uint32_t rounds;        /* The sum of the waiters' rounds; it changes when one begins. */
         sim_time since;         /* No round has begun since; SIM_NEVER: there is no waiter. */
         drift_span longest;     /* The longest time between two queries without announcements. */
-        uint64_t losses;        /* Rounds that it knows to have lost in a row. */
+        sim_time patience;      /* How long it may pause since, after rounds that it lost. */
+        sim_time lot;           /* How long it may leave it to others to try first. */
         sim_time waits_since;   /* There is a waiter since; SIM_NEVER: there is none. */
         sim_time queued_since;  /* Likewise, a waiter in the masters' queue. */
         sim_time grouped_since; /* Likewise, any other waiter. */

@@ -43,6 +43,10 @@ struct lease_rec {
     bool is_stale;   /* Its token was given up before, so nothing is promised. */
     bool is_partner; /* Its token is that of a lease that another client had (partners.c). */
     bool lost_told;
+    /* Masters that said, when asked to extend it, that they do not store it.  If the token is
+     * adopted, its client does not get them back: it cannot know that another client gave it to
+     * them. */
+    quorum_mask refused;
     unsigned silent_turns; /* Turns since it was over, without a lost notice. */
     /* What the oracle notes: */
     int token;               /* The token of the latest belief, or adopted; -1: none. */

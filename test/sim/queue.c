@@ -127,7 +127,7 @@ struct answer queue_acquire(struct server *server, const struct command *command
     if (refusal != NULL)
         return *refusal;
     before = place != NULL ? place->ticket : 0;
-    number = line_put(line, waiter, ticket, now_ms + args_ms(command, 8));
+    number = line_put(line, waiter, ticket, now_ms + args_ms(command, 8), server->obeys_late);
     line_on_change(server, resource);
     if (number == 0)
         return answer_zero;

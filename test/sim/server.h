@@ -68,6 +68,7 @@ struct line {
     struct line_place {
         int waiter; /* The number of its name, as for tokens. */
         uint64_t ticket, end_ms;
+        bool is_late; /* Only heartbeats that came late put the waiter here: see obeys_late. */
     } places[LINE_MAX];
     /* Tokens that wait: a key of its own, which may have more waiters than the queue. */
     unsigned waiting_len;
@@ -98,6 +99,8 @@ struct server {
     bool keeps;    /* Its data survive a crash, and its settings say so. */
     unsigned runs; /* How often it was restarted. */
     struct conn *conns;
+    bool obeys_late;     /* The command that it executes came over a connection that its client has
+                          * given up. */
     uint64_t fault;      /* The number of the latest fault.  Only its own end mends the server. */
     sim_time forward_at; /* When its clock was last put forward; 0: never. */
     bool was_set_back;   /* Its clock was set back at least once. */

@@ -266,6 +266,7 @@ struct answer store_execute(struct conn *conn, const struct command *command)
     struct server *server = conn->server;
     enum script_id script = args_script(command);
 
+    server->obeys_late = conn->client == NULL;
     if (server->mood == MOOD_LOADING) {
         world_fault(FAULT_LOADING);
         return loading;

@@ -28,11 +28,7 @@ sim_time waits_slack(void)
     return 8 * world.plan.quick + 2 * world.plan.reply_timeout_ms * DRIFT_MS + 100 * DRIFT_MS;
 }
 
-/* From a release until a waiter tries: all turns that the lots may give, and the way.  In a crowd a
- * waiter may lose more rounds in a row than these: others hold for so short a time that it does not
- * hear of them.  It also does where masters disagree on which permit is free.  Then it pauses for
- * longer, at most as long as between two queries (rule 5 of wait.c). */
-#define LOSSES_QUICK 4
+/* From a release until a waiter tries: all turns that the lots may give, and the way. */
 static sim_time nap(void)
 {
     return 350 * DRIFT_MS + 8 * world.plan.quick;
@@ -340,12 +336,38 @@ static bool listens_to(const struct ev_loop *process, unsigned master, unsigned 
            (groups == 0 || (conn->groups[mark] & groups) != 0);
 }
 
-static unsigned losses_of(const struct ev_loop *process, const struct redlock_lease *lease)
+static const struct wait *wait_of(const struct ev_loop *process, const struct redlock_lease *lease)
 {
     const struct channel *channel =
         lease->waits ? channel_find_of(&process->rl->lines.channels, lease) : NULL;
 
-    return channel != NULL ? channel->wait.losses : 0;
+    return channel != NULL ? &channel->wait : NULL;
+}
+
+/* In which a waiter tries, if it does not leave it to others. */
+static sim_time turn_of(const struct wait *wait)
+{
+    return sim_min(sim_max(6 * wait->trip, DRIFT_MS), 50 * DRIFT_MS);
+}
+
+/* How long a waiter pauses, at most, since it lost its latest round (rule 5 of wait.c).  Pauses
+ * double with each loss but two, up to the time between two queries. */
+static sim_time patience_of(const struct wait *wait, sim_time longest)
+{
+    sim_time span = wait != NULL && wait->losses > 2 ? turn_of(wait) : 0;
+
+    for (unsigned i = 2; span > 0 && i < wait->losses && span < longest; i++)
+        span *= 2;
+    return sim_min(span, longest);
+}
+
+/* The last turn that a waiter may draw when a permit is free.  All that wait hear of it, but only a
+ * few of those that wait for a lock do. */
+static sim_time lot_of(const struct wait *wait, sim_time longest)
+{
+    if (wait == NULL || !world.plan.permits)
+        return 0;
+    return sim_min(turn_of(wait) * wait->rivals / WAIT_TRIERS, longest);
 }
 
 /* Note since when the waiters of a group sleep, and for how long they may.  A waiter for other
@@ -357,6 +379,7 @@ static void note_sleep(struct ev_loop *process, unsigned line)
     unsigned set = line % SIM_SETS;
     bool is_waiting = false, is_awake = false, is_in_line = false, is_queued = false;
     bool is_grouped = false;
+    sim_time patience = 0, lot = 0;
 
     *sleep = (struct sleep){.since = before.since,
                             .heard = before.heard,
@@ -366,6 +389,7 @@ static void note_sleep(struct ev_loop *process, unsigned line)
     for (unsigned place = 0; place < world.plan.leases; place++) {
         const struct lease_rec *rec = process->recs[place];
         const struct quorum *q = rec != NULL ? &rec->lease->q : NULL;
+        sim_time longest;
 
         if (rec == NULL || !(rec->set & set) || rec->is_shared != (line >= SIM_SETS) ||
             rec->state != REC_LOCKING)
@@ -374,8 +398,10 @@ static void note_sleep(struct ev_loop *process, unsigned line)
         is_awake = is_awake || rec->is_fair || q->state != QUORUM_PAUSING ||
                    rec->ttl_ms <= world.plan.reply_timeout_ms;
         sleep->rounds += rec->round + rec->number;
-        sleep->longest = sim_max(sleep->longest, WAIT_PATIENCE * q->config.pause_max);
-        sleep->losses = sim_max(sleep->losses, losses_of(process, rec->lease));
+        longest = WAIT_PATIENCE * q->config.pause_max;
+        sleep->longest = sim_max(sleep->longest, longest);
+        patience = sim_max(patience, patience_of(wait_of(process, rec->lease), longest));
+        lot = sim_max(lot, lot_of(wait_of(process, rec->lease), longest));
         is_waiting = is_waiting || rec->set == set;
         is_in_line = is_in_line || (rec->set == set && rec->lease->waits);
         is_queued = is_queued || (rec->set == set && rec->lease->waits && rec->is_fair);
@@ -397,12 +423,15 @@ static void note_sleep(struct ev_loop *process, unsigned line)
         sleep->since = SIM_NEVER;
     else if (is_awake || sleep->rounds != before.rounds || sleep->since == SIM_NEVER)
         sleep->since = world.now;
+    /* The time to try may stand, whatever is heard later (rule 6 of wait.c). */
+    sleep->patience = sleep->since == world.now ? patience : sim_max(before.patience, patience);
+    sleep->lot = sleep->since == world.now ? lot : sim_max(before.lot, lot);
 }
 
 static void check_sleep(const struct ev_loop *process, unsigned line)
 {
     const struct sleep *sleep = &process->sleeps[line];
-    sim_time free_since = frees[line].since, since, bound = nap();
+    sim_time free_since = frees[line].since, since;
     const char *whom = line >= SIM_SETS ? " for readers" : "";
     unsigned set = line % SIM_SETS;
 
@@ -427,9 +456,11 @@ static void check_sleep(const struct ev_loop *process, unsigned line)
         return;
     world_outcome(OUTCOME_AWAKE);
     since = sim_max(since, process->misled_until); /* A late message costs so much at most. */
-    if (world.plan.is_crowd && (world.plan.permits || sleep->losses > LOSSES_QUICK))
-        bound += sleep->longest;
-    if (world.now - since > bound)
+    /* In a crowd a waiter may lose many rounds in a row: others hold for so short a time that it
+     * does not hear of them, or masters disagree on which permit is free. */
+    if (world.plan.is_crowd)
+        since = sim_max(since, sim_min(sleep->since + sleep->patience, world.now));
+    if (world.now - since > nap() + (world.plan.is_crowd ? sleep->lot : 0))
         world_fail("wakes",
                    "set %x has been free%s for %.3f ms, which masters have announced, and client "
                    "%u, which waits for it, sleeps",

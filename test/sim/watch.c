@@ -1,9 +1,9 @@
 /*
  * watch.c - shows the oracle what a client and its links exchange.
  *
- * The linker's --wrap sends calls of link_new() and link_send() here.  The events of a link pass
- * through this file on their way to its owner.  So the library needs no hook, and its links are
- * the real ones.
+ * The linker's --wrap sends calls of link_new(), link_send() and quorum_step() here.  The events of
+ * a link pass through this file on their way to its owner.  So the library needs no hook, and its
+ * links and machines are the real ones.
  */
 #include "oracle.h"
 #include "store.h"
@@ -22,6 +22,10 @@ void __real_link_send(struct link *link, const struct ask *ask, const char *comm
                       size_t command_len);
 void __wrap_link_send(struct link *link, const struct ask *ask, const char *command,
                       size_t command_len);
+void __real_quorum_step(struct quorum *q, const struct quorum_event *event,
+                        struct quorum_actions *ret_actions);
+void __wrap_quorum_step(struct quorum *q, const struct quorum_event *event,
+                        struct quorum_actions *ret_actions);
 
 /* What stands between a link and its owner. */
 struct watch {
@@ -194,4 +198,21 @@ void __wrap_link_send(struct link *link, const struct ask *ask, const char *comm
     if (!process->is_operator)
         oracle_on_send(process, server, conn_of(process, link), ask, command, command_len);
     __real_link_send(link, ask, command, command_len);
+}
+
+/* An extension that moves the deadline was won. */
+void __wrap_quorum_step(struct quorum *q, const struct quorum_event *event,
+                        struct quorum_actions *ret_actions)
+{
+    const struct redlock_lease *lease =
+        (const struct redlock_lease *)(const void *)((const char *)q -
+                                                     offsetof(struct redlock_lease, q));
+    struct ev_loop *process = process_of_loop(lease->leases->env->loop);
+    const struct quorum before = *q;
+
+    claims_before_step(process, lease, event);
+    __real_quorum_step(q, event, ret_actions);
+    if (before.state == QUORUM_EXTENDING && q->state == QUORUM_HELD &&
+        q->deadline > before.deadline)
+        claims_on_longer(process, lease, event, ret_actions);
 }

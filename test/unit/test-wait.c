@@ -1,6 +1,6 @@
 /*
  * test-wait.c - when a waiter queries, and when it tries: rules 1 to 6 of wait.c.  Rule 7 is in
- * test-wait-announcer.c.
+ * test-wait-announcer.c, rule 8 in test-wait-rest.c.
  */
 #include "test/lib/waiter.h"
 

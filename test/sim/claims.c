@@ -226,7 +226,9 @@ static void on_script_answer(struct claim *claim, unsigned master, const struct 
 {
     quorum_mask bit = (quorum_mask)(1u << master);
     bool no = is_refusal(answer);
-    bool is_yes = answer->type == REPLY_STATUS || answer->integer > 0;
+    bool is_yes =
+        answer->type == REPLY_STATUS || /* The number of a GIVE is that of a taken name. */
+        (ask->what == QUORUM_CMD_EXTEND && answer->integer > 0);
 
     if (ask->what == QUORUM_CMD_EXTEND && claim->extend_ask[master] == ask->number)
         claim->barred |= answer->type == REPLY_TEXT ? bit : 0;

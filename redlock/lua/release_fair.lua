@@ -9,7 +9,8 @@
 --
 -- Rules
 -- - A key with another token is left alone, and no waiter is notified.
--- - A holder, or a waiter that leaves, is taken out of the queue, with its token.
+-- - A holder, or a waiter that leaves, is taken out of the queue, with its token: also if the key
+--   has another type, so that its GET fails.
 -- - A holder passes the key on to the first in the queue, if that one's token waits here: it gets
 --   the key for the lease that it wants, and its client is told.  If its token does not wait, no
 --   other waiter gets the key.
@@ -22,7 +23,7 @@
 -- - If the key does not exist, the script notifies as well.  A waiter that has left the queue
 --   sends this, and it may have been first while the lock was free.
 
-local value, mode = redis.call('get', KEYS[1]), ARGV[3]
+local value, mode = redis.pcall('get', KEYS[1]), ARGV[3]
 local tokens = WIRE_NEXT .. KEYS[1]
 if mode == 'back' then
     local waits = redis.pcall('hget', tokens, ARGV[2])
@@ -33,7 +34,9 @@ elseif mode ~= '' then
     redis.pcall('zrem', WIRE_QUEUE .. KEYS[1], ARGV[2], '-' .. ARGV[2])
     redis.pcall('hdel', tokens, ARGV[2])
 end
-if value and value ~= ARGV[1] then
+if type(value) == 'table' then
+    return value
+elseif value and value ~= ARGV[1] then
     return 0
 end
 -- @part queue

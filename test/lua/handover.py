@@ -197,6 +197,18 @@ class GiveBack(Handover):
         self.assertEqual(self.order(), [])
         self.assertEqual(self.get(LOCK), OTHERS)
 
+    def test_who_leaves_a_key_of_another_type(self):
+        """Else its token would be granted when the key is gone, though nobody wants it any more."""
+        for how in "leave", "pass":
+            self.lock(token=OTHERS)
+            self.stand("a")
+            self.redis.ask("DEL", LOCK)
+            self.redis.ask("RPUSH", LOCK, OURS)
+            self.refuse("WRONGTYPE", "release_fair", LOCK, NEXT, "a", how)
+            self.assertIsNone(self.waits("a"))
+            self.assertEqual(self.order(), [])
+            self.redis.ask("DEL", LOCK)
+
     def test_the_next_is_told(self):
         listener = self.hear_next("b")
         self.lock(token=NEXT)

@@ -207,8 +207,6 @@ struct answer queue_release(struct server *server, const struct command *command
 
     if (command->argc != 7 || !args_is(command, 2, "1"))
         world_fail("wire", "a fair script with other arguments");
-    if (key != NULL && key->wrong_type)
-        return store_type_error(server);
     refusal = store_mood(server, true, false);
     is_ours = key != NULL && key->token == args_token(command, at.token);
     if (refusal == NULL && (passes || leaves))
@@ -216,6 +214,8 @@ struct answer queue_release(struct server *server, const struct command *command
     else if (refusal == NULL && args_is(command, 6, "back") && waiting != NULL &&
              waiting->token == args_token(command, at.token))
         line_stop_waiting(line, args_token(command, 5));
+    if (key != NULL && key->wrong_type)
+        return store_type_error(server);
     if (key != NULL && !is_ours)
         return answer_zero;
     if (refusal != NULL && key != NULL)

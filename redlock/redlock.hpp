@@ -2,7 +2,7 @@
  * redlock.hpp - redlock.h for C++17: a client and its leases as objects, std::chrono, exceptions.
  *
  * It is a thin layer of inline functions over a blocking client of the C library.  redlock(3) says
- * what each call and each option does; here is only what differs.
+ * what each call and each option does; this file says only what differs.
  *
  *     redlockpp::client client;                             // The masters of REDLOCK_MASTERS.
  *     redlockpp::lock_options opts;
@@ -14,19 +14,19 @@
  *     }
  *     lease.unlock();                                     // Throws if it was lost before.
  *
- * Errors.  Each call that can fail comes twice.  One throws redlockpp::error, whose code() is the
+ * Errors.  Each call that can fail has two forms.  One throws redlockpp::error, whose code() is the
  * status and whose what() is the message with its context.  The other takes a std::error_code,
  * sets it, and throws only std::bad_alloc.  Compare with redlockpp::status:
  * `ec == redlockpp::status::contended`.
  *
  * Lifetime.  A lease keeps its client open.  The destructor of a lease unlocks and may not throw;
- * call unlock() to learn the outcome.  Do not destroy a client's last owner in a lost function.
+ * call unlock() to learn the outcome.  A lost function must not destroy a client's last owner.
  *
  * Threads.  Any number of threads may use one client.  One lease object belongs to one thread at a
- * time, but any thread may call held(), remaining() and check() as long as nobody moves it.
+ * time, but any thread may call held(), remaining() and check() while no other thread moves it.
  *
- * There is no std::unique_lock, and a lease is no BasicLockable.  Both would hide that a lease can
- * be lost while it is held: their users do not ask again, and unlock() cannot tell them.
+ * A lease is no BasicLockable, so std::unique_lock does not take it.  Both would hide that a lease
+ * can be lost: their users do not ask again after lock(), and their unlock() reports no error.
  */
 #ifndef REDLOCK_HPP
 #define REDLOCK_HPP
@@ -115,7 +115,7 @@ class error : public std::runtime_error
     std::error_code code_;
 };
 
-/* As struct redlock_options.  A text that is missing means NULL: the environment variable. */
+/* As struct redlock_options.  A missing text means NULL: the environment variable. */
 struct options {
     std::optional<std::string> masters;
     milliseconds connect_timeout{1000};
@@ -137,7 +137,7 @@ struct lock_options {
     static constexpr milliseconds without_limit = milliseconds::max();
 
     milliseconds ttl{10000};
-    milliseconds wait{0}; /* Negative: as zero. */
+    milliseconds wait{0}; /* Negative counts as zero. */
     milliseconds retry_delay_min{50};
     milliseconds retry_delay_max{200};
     bool renew = true;
@@ -148,7 +148,7 @@ struct lock_options {
     milliseconds lost_margin{0};
     std::uint32_t permits = 0;
     /* Called in the thread of the client.  Must not throw, and may use held(), remaining() and
-     * check() of the lease only.  Not with reentrant, where the lease outlives the object. */
+     * check() of the lease only.  Refused with reentrant: that lease outlives the object. */
     std::function<void()> lost;
     bool reentrant = false;
     const void *owner = nullptr;
@@ -184,7 +184,7 @@ inline const char *to_text(const std::optional<std::string> &text) noexcept
     return text ? text->c_str() : nullptr;
 }
 
-/* The C library would see the start of a text with a NUL in it. */
+/* The C library would read a text only up to its first NUL. */
 inline bool is_whole(const std::string &text) noexcept
 {
     return text.find('\0') == std::string::npos;
@@ -285,7 +285,7 @@ class lease
     {
         finish(redlock_unlock(lease_), ec);
     }
-    /* Frees the lease without a release, for a process that has its token. */
+    /* Frees the lease and keeps the lock, for a process that has the token. */
     void detach()
     {
         must([&](std::error_code &ec) { detach(ec); });
@@ -294,7 +294,7 @@ class lease
     {
         finish(redlock_detach(lease_), ec);
     }
-    /* Gives it up without waiting. */
+    /* Gives the lock up without waiting. */
     void cancel() noexcept
     {
         redlock_cancel(lease_);
@@ -333,7 +333,7 @@ class lease
     {
         return detail::read<struct redlock_lease_info>(client_.get(), redlock_lease_info, lease_);
     }
-    /* Make a call that sets ec, and throw what it says.  The call may let go of the client. */
+    /* Make a call that sets ec, and throw that error.  The call may reset client_. */
     template <typename F> void must(F call) const
     {
         std::shared_ptr<struct redlock> kept = client_;
@@ -355,8 +355,7 @@ class lease
         lost_.reset();
     }
 
-    /* In the order in which they must be alive: the library calls *lost_ until the lease is freed.
-     */
+    /* lost_ is destroyed last: the library calls *lost_ until the lease is freed. */
     std::shared_ptr<std::function<void()>> lost_;
     std::shared_ptr<struct redlock> client_;
     redlock_lease *lease_ = nullptr;
@@ -412,13 +411,13 @@ class client
     }
 
     /* Ends the calls to lock() that are under way, or the next one, with status::interrupted.  Any
-     * thread or signal handler. */
+     * thread or signal handler may call it. */
     void interrupt() noexcept
     {
         redlock_interrupt(get());
     }
 
-    /* Says if a majority may vote now.  status::not_ready: perhaps after *ret_after. */
+    /* Whether a majority may vote now.  status::not_ready: ask again after *ret_after. */
     std::error_code ready(milliseconds *ret_after = nullptr)
     {
         std::uint32_t ms = 0;
@@ -432,7 +431,7 @@ class client
     {
         return detail::read<struct redlock_stats>(get(), redlock_stats, get());
     }
-    /* What this client has seen of a master, by its number in messages, from 1. */
+    /* What this client knows of a master.  number: as in messages, from 1. */
     struct redlock_master_stats master_stats(unsigned number) const
     {
         return detail::read<struct redlock_master_stats>(get(), ::redlock_master_stats, get(),
@@ -494,7 +493,7 @@ class client
                 made, [log](struct redlock *rl) { (void)redlock_close(rl); });
     }
 
-    /* What is wrong and the C library would not see.  nullptr: nothing. */
+    /* An error that the C library would not see, or nullptr. */
     static const char *refusal(const options &opts)
     {
         if (!detail::are_whole({&opts.masters, &opts.note, &opts.tls_ca, &opts.tls_cert,
@@ -520,7 +519,7 @@ class client
         return opts.reentrant && opts.lost ? "lost does not go with reentrant" : nullptr;
     }
 
-    /* token: nullptr: lock.  Throws unless that was done. */
+    /* A null token means lock, else adopt.  Throws if that fails. */
     lease must_begin(const std::vector<std::string> &resources, const std::string *token,
                      const lock_options &opts)
     {
@@ -533,7 +532,7 @@ class client
         return made;
     }
 
-    /* token: nullptr: lock. */
+    /* A null token means lock, else adopt. */
     lease begin(const std::vector<std::string> &resources, const std::string *token,
                 const lock_options &opts, std::error_code &ec)
     {

@@ -78,6 +78,11 @@ chroot_apt() {
 
 # bare_tree SUITE ARCH: make the bare system if it is not there, and print its folder.
 bare_tree() {
+    mkdir -p "$chroots"
+    (flock 8 && make_bare_tree "$@") 8>"$chroots/bare-lock"
+}
+
+make_bare_tree() {
     local tree=$chroots/$1-$2/bare
     if [ ! -d "$tree" ]; then
         say "making a bare $1 ($2)"

@@ -171,6 +171,12 @@ step_matrix() {
     one_test_or_skip matrix try_as_root matrix
 }
 
+# One of them, of which a part is quick.
+step_matrix-quick() {
+    set_up chroots || return 0
+    one_test_or_skip matrix-quick try_as_root matrix --quick trixie-valkey
+}
+
 # A cycle has as many instructions and allocations as before.
 step_cost() {
     build_gcc

@@ -332,9 +332,19 @@ TEST(an_error_shows_no_password)
 
 /* ---- A majority ---- */
 
+/* A master that is no fake answers sooner, also on a busy machine: else it is to blame, too. */
 static void set_impatience(struct redlock_options *opts)
 {
-    opts->reply_timeout_ms = 300;
+    opts->reply_timeout_ms = 1000;
+}
+
+static bool blames_the_fakes(void *arg)
+{
+    struct pilot *pilot = arg;
+    struct redlock_lease *lease;
+
+    CHECK_INT(pilot_lock(pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
+    return pilot_blames(pilot, 0x15);
 }
 
 /* Three of five masters misbehave in different ways: locks fail, and no call hangs. */
@@ -347,7 +357,6 @@ TEST(three_of_five)
     };
     struct fake fakes[3];
     struct pilot pilot;
-    struct redlock_lease *lease;
     char masters[128];
 
     cluster_ready(&four, 4);
@@ -360,10 +369,9 @@ TEST(three_of_five)
     for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
         check_row = pilot_kind_name(kind);
         CHECK_INT(pilot_try_open(&pilot, kind, masters, set_impatience), REDLOCK_OK);
-        for (unsigned i = 0; i < 5; i++) {
-            CHECK_INT(pilot_lock(&pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
-            CHECK(pilot_blames(&pilot, 0x15));
-        }
+        CHECK(pilot_until(&pilot, blames_the_fakes, &pilot)); /* At first it checks the others. */
+        for (unsigned i = 0; i < 4; i++)
+            CHECK(blames_the_fakes(&pilot));
         CHECK(pilot_until(&pilot, has_no_keys, NULL));
         pilot_close(&pilot);
     }

@@ -170,6 +170,13 @@ static void on_new_epoch(void *cookie, unsigned m)
     proof_forget(&masters->proof, m);
 }
 
+static void on_new_state(void *cookie, unsigned m)
+{
+    struct masters *masters = cookie;
+
+    proof_on_state(&masters->proof, m);
+}
+
 static void on_change(void *cookie, unsigned m)
 {
     struct masters *masters = cookie;
@@ -216,6 +223,7 @@ static void on_set(void *cookie, const struct seats_change *change)
 
 static const struct standing_events standing_events = {
     .on_new_epoch = on_new_epoch,
+    .on_new_state = on_new_state,
     .on_change = on_change,
     .on_read = on_read,
     .on_set = on_set,

@@ -22,7 +22,12 @@
  * counts if the master has no newer version than this client.  Otherwise the client reads the
  * marker on the same link, and holds the vote back until that is answered.  If it then has the
  * version that the proof showed, the vote counts by the lists of that version.  Otherwise the vote
- * is void.  A count of a fencing counter is void in both cases: its floor may have been another.  A
+ * is void.  A count of a fencing counter is void in both cases: its floor may have been another.
+ *
+ * A number is a floor plus a count, so it is good only with the floor that stood at the master when
+ * it counted.  The proof shows the floor that stands later.  So if a query shows another text of
+ * the field than before, all numbers that are held for that master are void (proof_on_state): they
+ * were computed with the floor of the text before, and the proof would agree with the new text.  A
  * master that proved nothing for a second is asked for a proof without a vote.  So a client that
  * only holds or waits learns of a change as well.  A client that has no majority asks every master
  * with an epoch.
@@ -91,6 +96,10 @@ void proof_on_alarm(struct proof *proof);
 void proof_want(struct proof *proof, enum quorum_command command, quorum_mask masters);
 void proof_ask(struct proof *proof, unsigned master);
 void proof_forget(struct proof *proof, unsigned master);
+
+/* A query shows another text of the field epoch than the one before.  Numbers that are held are
+ * void, because their floor may have been another.  Call it before the known text is replaced. */
+void proof_on_state(struct proof *proof, unsigned master);
 
 /* The marker was read, and this client obeys what it says. */
 void proof_on_look(struct proof *proof, unsigned master);

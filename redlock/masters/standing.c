@@ -339,7 +339,7 @@ static bool take_look(struct standing *standing, unsigned master, const struct r
     struct link *link = standing->peers->links[master];
     struct answer_set set;
     struct seats_change change;
-    char text[SET_SHORT_MAX];
+    char text[SET_SHORT_MAX], state[WIRE_STATE_MAX + 1];
     const char *why = NULL;
     bool is_good;
 
@@ -355,8 +355,12 @@ static bool take_look(struct standing *standing, unsigned master, const struct r
     is_good = set_on_look(standing->set, master, &set, text, sizeof text, &change);
     if (set.set != standing->set->seats.now.set)
         ret_look->told = (struct recall_told){.is_foreign = set.set != 0};
-    (void)snprintf(standing->states[master], sizeof standing->states[master], "%.*s",
-                   (int)set.state_len, set.state != NULL ? set.state : "");
+    /* Numbers that were counted under the text before are judged before it is forgotten. */
+    (void)snprintf(state, sizeof state, "%.*s", (int)set.state_len,
+                   set.state != NULL ? set.state : "");
+    if (strcmp(state, standing->states[master]) != 0)
+        standing->events->on_new_state(standing->cookie, master);
+    memcpy(standing->states[master], state, sizeof state);
     if (is_news(&change))
         on_set(standing, &change);
     if (change.closed & mask_of(master))

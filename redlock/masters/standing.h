@@ -26,6 +26,8 @@ struct set;
 struct standing_events {
     /* The master has a new epoch or a new link. */
     void (*on_new_epoch)(void *cookie, unsigned master);
+    /* A query shows another text of the field epoch than the query before. */
+    void (*on_new_state)(void *cookie, unsigned master);
     /* The master may take commands now and could not before, or the other way round; or earlier
      * requests to it are void. */
     void (*on_change)(void *cookie, unsigned master);

@@ -248,10 +248,23 @@ TEST(a_count_needs_the_version_of_the_latest_look)
     show(EPOCH ".3.500");
     proof_on_look(&proof, 0);
     check_votes(1, QUORUM_VOTE_VOID, 0);
-    say_yes(QUORUM_CMD_FENCE);
     memcpy(standing.states[0], EPOCH ".3.500", sizeof EPOCH ".3.500");
+    say_yes(QUORUM_CMD_FENCE);
     show(EPOCH ".3.500");
     check_votes(1, QUORUM_VOTE_YES, 0);
+}
+
+/* The number was computed with the floor before.  A SET without a count has none. */
+TEST(a_query_between_a_count_and_its_proof_spoils_the_number)
+{
+    begin();
+    say_yes(QUORUM_CMD_FENCE);
+    say_yes(QUORUM_CMD_SET);
+    proof_on_state(&proof, 0);
+    memcpy(standing.states[0], EPOCH ".1.500", sizeof EPOCH ".1.500");
+    proof_on_look(&proof, 0);
+    show(EPOCH ".1.500");
+    check_votes(2, QUORUM_VOTE_VOID, QUORUM_VOTE_YES);
 }
 
 TEST(another_epoch_is_a_loss_of_data)
@@ -315,6 +328,8 @@ CHECK_MAIN(RUN(a_vote_of_the_known_version_counts),
            RUN(a_vote_of_a_newer_version_waits_for_the_marker),
            RUN(a_place_in_the_queue_of_a_former_member_does_not_count),
            RUN(a_place_with_a_count_is_no_yes), RUN(votes_behind_one_that_waits_wait_as_well),
-           RUN(a_count_needs_the_version_of_the_latest_look), RUN(another_epoch_is_a_loss_of_data),
+           RUN(a_count_needs_the_version_of_the_latest_look),
+           RUN(a_query_between_a_count_and_its_proof_spoils_the_number),
+           RUN(another_epoch_is_a_loss_of_data),
            RUN(a_master_that_proved_nothing_for_a_second_is_asked),
            RUN(without_a_majority_each_master_with_an_epoch_is_asked))

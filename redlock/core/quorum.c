@@ -58,6 +58,9 @@
  *     (stands), and so is one whose answers came too late for two rounds.  It is released where it
  *     may wait, and a master is asked with another token only when it has confirmed that (rules 4
  *     and 5).
+ *     - All rounds of a token have one number.  So an answer that is owed over a link that stands,
+ *       by a master that may not vote in between, could be taken for one to the next round, whose
+ *       lease counts from later than the request.  Then the token is dead, too (on_link).
  * 14. Each extension that a majority of stored tokens has won gives the token to masters that lack
  *     it (give_back): a hold of weeks keeps its votes while one master after the other restarts.
  *     - The gift is no vote.  Only a later extension counts that master, because it finds the token
@@ -1103,6 +1106,9 @@ static void on_link(struct step *s)
         q->none |= q->asked & on;
         q->yes &= (quorum_mask)~on;
     }
+    if (q->state == QUORUM_PAUSING && (q->live & q->owing & on & (s->ev->linked | s->ev->full)))
+        bury_round(q); /* Rule 13. */
+
     q->barred |= q->deciding & on; /* Rule 14. */
     /* A release that is late would delete what counts as a vote at once (rule 11). */
     q->fresh &= (quorum_mask) ~(q->deciding & q->releasing & on);

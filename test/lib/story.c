@@ -167,7 +167,7 @@ void story_link(struct story *story, unsigned m, bool up)
     struct quorum_event event = {.type = QUORUM_EV_LINK, .master = m};
     quorum_mask on = (quorum_mask)(1u << m);
 
-    if (!(story->linked & on)) /* The next commands use a new connection. */
+    if (!((story->linked | story->full) & on)) /* The next commands use a new connection. */
         story->links[m].asks_len = 0;
     story->coming &= (quorum_mask)~on;
     story->up &= (quorum_mask)~on;

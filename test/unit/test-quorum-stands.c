@@ -241,6 +241,58 @@ TEST(a_link_that_breaks_takes_its_grant_along)
     check_granted(STORY_START);
 }
 
+/* The masters may not vote for a while, and their links stand.  The answer to the first round comes
+ * in the second. */
+TEST(a_yes_to_an_older_request_is_no_vote_of_a_newer)
+{
+    for (unsigned full = 0; full < 2; full++) {
+        begin_waiting();
+        story.linked = 7;
+        story_stand(&story, 1);
+        story_stand(&story, 2);
+        timer_at(STORY_START + TIMEOUT);
+        CHECK_INT(story.q.state, QUORUM_PAUSING);
+        if (full) {
+            story.linked = 6;
+            story.full = 1;
+        }
+        story_link(&story, 0, false);
+        story.linked = 7;
+        story.full = 0;
+        story_link(&story, 0, true);
+        timer_at(STORY_START + TIMEOUT + BEAT);
+        story_reply(&story, 0, YES);
+        CHECK_UINT(story.q.yes, 0);
+    }
+}
+
+/* Nothing is owed: nobody else can get this token's place. */
+TEST(a_token_stands_while_masters_that_answered_may_not_vote)
+{
+    begin_standing();
+    story.linked = 7;
+    for (unsigned m = 0; m < 3; m++)
+        story_link(&story, m, false);
+    for (unsigned m = 0; m < 3; m++)
+        story_link(&story, m, true);
+    timer_at(story.act.wake_at);
+    answer(3, YES);
+    check_granted(STORY_START + BEAT);
+}
+
+/* The answer is lost with the link. */
+TEST(a_token_stands_when_a_link_breaks_that_owes_an_answer)
+{
+    begin_waiting();
+    story_stand(&story, 1);
+    story_stand(&story, 2);
+    timer_at(STORY_START + TIMEOUT);
+    link_down(0);
+    timer_at(STORY_START + TIMEOUT + BEAT);
+    answer(6, YES);
+    check_granted(STORY_START + TIMEOUT + BEAT);
+}
+
 TEST(a_token_that_waited_for_long_is_extended_at_once)
 {
     begin_standing();
@@ -303,6 +355,9 @@ CHECK_MAIN(
     RUN(a_minority_is_given_back_at_the_end_of_a_round), RUN(a_grant_of_a_dead_token_is_no_vote),
     RUN(a_master_that_gave_no_answer_does_not_end_the_token), RUN(a_void_vote_ends_the_token),
     RUN(who_gives_up_releases_the_token_everywhere), RUN(a_link_that_breaks_takes_its_grant_along),
+    RUN(a_yes_to_an_older_request_is_no_vote_of_a_newer),
+    RUN(a_token_stands_while_masters_that_answered_may_not_vote),
+    RUN(a_token_stands_when_a_link_breaks_that_owes_an_answer),
     RUN(a_token_that_waited_for_long_is_extended_at_once),
     RUN(a_release_goes_also_where_the_token_waits),
     RUN(a_master_may_store_the_token_for_two_leases), RUN(others_do_not_stand))

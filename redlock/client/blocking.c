@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include <ev.h>
 
 #include "redlock/base/error.h"
+#include "redlock/base/thread.h"
 #include "redlock/client/mutex.h"
 
 /* With fewer calls under way, the caller writes its commands itself.  Measured: five sends then
@@ -332,19 +332,14 @@ fail_loop:
     return NULL;
 }
 
-/* The client's thread blocks all signals, which are for the program's own threads. */
 int blocking_start(struct blocking *blocking)
 {
-    sigset_t all, before;
     int error;
 
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     blocking_lock(blocking); /* The thread begins only after blocking->thread is set. */
-    error = pthread_create(&blocking->thread, NULL, run, blocking);
+    error = thread_start(&blocking->thread, run, blocking);
     blocking->started = error == 0;
     blocking_unlock(blocking);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error != 0)
         return error_set(REDLOCK_E_SYSTEM, "open: cannot start a thread: %s", strerror(error));
     return REDLOCK_OK;

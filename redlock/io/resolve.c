@@ -11,15 +11,15 @@
 #include <errno.h>
 #include <netdb.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define ADDRESSES_MAX 8            /* Chosen: more than any master has. */
-#define THREAD_STACK (256u * 1024) /* Chosen: NSS modules use tens of KiB. */
+#include "redlock/base/thread.h"
+
+#define ADDRESSES_MAX 8 /* Chosen: more than any master has. */
 
 /* One name.  Its thread writes the result before is_done is set, and nothing writes it later. */
 struct lookup {
@@ -130,27 +130,6 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* The thread blocks all signals, which are for the program's threads.  Returns 0 or an error. */
-static int start_thread(struct lookup *lookup)
-{
-    pthread_attr_t attr;
-    pthread_t thread;
-    sigset_t all, before;
-    int error;
-
-    error = pthread_attr_init(&attr);
-    if (error != 0)
-        return error;
-    (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    (void)pthread_attr_setstacksize(&attr, THREAD_STACK);
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&thread, &attr, run, lookup);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    (void)pthread_attr_destroy(&attr);
-    return error;
-}
-
 /* ---- Requests ---- */
 
 static struct lookup *find(const char *host)
@@ -172,7 +151,7 @@ static struct lookup *make(const char *host)
     if (lookup != NULL) {
         memcpy(lookup->host, host, len + 1);
         lookup->owners = 1;
-        error = start_thread(lookup);
+        error = thread_start(NULL, run, lookup);
     }
     if (error != 0) {
         free(lookup);

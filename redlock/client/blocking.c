@@ -15,6 +15,7 @@
 #include <ev.h>
 
 #include "redlock/base/error.h"
+#include "redlock/base/fork.h"
 #include "redlock/base/thread.h"
 #include "redlock/client/mutex.h"
 
@@ -47,6 +48,8 @@ struct blocking {
     /* How many calls had to wait so far.  A call that need not wait leaves the loop to the client's
      * thread. */
     uint64_t calls;
+    unsigned forks;         /* fork_count() when the loop was made. */
+    struct blocking *left;  /* The next one in the list of those that a child left behind. */
     unsigned watching;      /* Calls that wait for a callback to return. */
     struct waiters waiters; /* The calls under way. */
     struct waiter *woken;   /* Waiters to post when the mutex is given up. */
@@ -304,6 +307,7 @@ struct blocking *blocking_new(const struct blocking_events *events, void *cookie
     }
     blocking->events = events;
     blocking->cookie = cookie;
+    blocking->forks = fork_count();
     blocking->ev = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
     if (blocking->ev == NULL)
         goto fail_loop;
@@ -378,8 +382,21 @@ void blocking_stop(struct blocking *blocking)
     await_entering(blocking);
 }
 
+/* libev would close its descriptors by number.  The child of a fork may have closed them, and have
+ * files of its own there.  So the child keeps the loop, where tools find that it is not lost. */
+static void leave_behind(struct blocking *blocking)
+{
+    static _Atomic(struct blocking *) all;
+
+    blocking->left = atomic_exchange(&all, blocking);
+}
+
 void blocking_free(struct blocking *blocking)
 {
+    if (fork_count() != blocking->forks) {
+        leave_behind(blocking);
+        return;
+    }
     ev_prepare_stop(blocking->ev, &blocking->prepare);
     ev_async_stop(blocking->ev, &blocking->kick);
     ev_loop_destroy(blocking->ev);

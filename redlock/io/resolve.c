@@ -17,6 +17,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "redlock/base/fork.h"
 #include "redlock/base/thread.h"
 
 #define ADDRESSES_MAX 8 /* Chosen: more than any master has. */
@@ -38,6 +39,7 @@ struct lookup {
 struct resolve {
     struct resolve *next; /* The next request for the same name. */
     struct lookup *lookup;
+    unsigned forks; /* fork_count() when the descriptor was made. */
     int fd;
 };
 
@@ -193,6 +195,7 @@ struct resolve *resolve_start(const char *host)
         return NULL;
     }
     (void)pthread_once(&once, watch_forks);
+    resolve->forks = fork_count();
     resolve->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     error = errno;
     if (resolve->fd < 0)
@@ -266,6 +269,8 @@ void resolve_free(struct resolve *resolve)
     *at = resolve->next;
     disown(resolve->lookup);
     unlock();
-    (void)close(resolve->fd);
+    /* The child of a fork may have another file of this number. */
+    if (fork_count() == resolve->forks)
+        (void)close(resolve->fd);
     free(resolve);
 }

@@ -24,6 +24,7 @@
  * Forks.  A client does not survive fork().  In the child process every call
  * with the client returns REDLOCK_E_STATE.  In the child redlock_close() frees
  * the memory and closes the sockets, and sends nothing to the masters.
+ * Open clients after daemonizing, which forks and may close all descriptors.
  *
  * Signals.  The library installs no signal handlers and raises no SIGPIPE.
  */

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,8 @@
 #include <ev.h>
 
 #include "redlock/base/error.h"
+#include "redlock/base/fork.h"
+#include "redlock/base/thread.h"
 #include "redlock/client/mutex.h"
 
 /* With fewer calls under way, the caller writes its commands itself.  Measured: five sends then
@@ -47,6 +48,8 @@ struct blocking {
     /* How many calls had to wait so far.  A call that need not wait leaves the loop to the client's
      * thread. */
     uint64_t calls;
+    unsigned forks;         /* fork_count() when the loop was made. */
+    struct blocking *left;  /* The next one in the list of those that a child left behind. */
     unsigned watching;      /* Calls that wait for a callback to return. */
     struct waiters waiters; /* The calls under way. */
     struct waiter *woken;   /* Waiters to post when the mutex is given up. */
@@ -304,6 +307,7 @@ struct blocking *blocking_new(const struct blocking_events *events, void *cookie
     }
     blocking->events = events;
     blocking->cookie = cookie;
+    blocking->forks = fork_count();
     blocking->ev = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
     if (blocking->ev == NULL)
         goto fail_loop;
@@ -332,19 +336,14 @@ fail_loop:
     return NULL;
 }
 
-/* The client's thread blocks all signals, which are for the program's own threads. */
 int blocking_start(struct blocking *blocking)
 {
-    sigset_t all, before;
     int error;
 
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     blocking_lock(blocking); /* The thread begins only after blocking->thread is set. */
-    error = pthread_create(&blocking->thread, NULL, run, blocking);
+    error = thread_start(&blocking->thread, run, blocking);
     blocking->started = error == 0;
     blocking_unlock(blocking);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error != 0)
         return error_set(REDLOCK_E_SYSTEM, "open: cannot start a thread: %s", strerror(error));
     return REDLOCK_OK;
@@ -383,8 +382,21 @@ void blocking_stop(struct blocking *blocking)
     await_entering(blocking);
 }
 
+/* libev would close its descriptors by number.  The child of a fork may have closed them, and have
+ * files of its own there.  So the child keeps the loop, where tools find that it is not lost. */
+static void leave_behind(struct blocking *blocking)
+{
+    static _Atomic(struct blocking *) all;
+
+    blocking->left = atomic_exchange(&all, blocking);
+}
+
 void blocking_free(struct blocking *blocking)
 {
+    if (fork_count() != blocking->forks) {
+        leave_behind(blocking);
+        return;
+    }
     ev_prepare_stop(blocking->ev, &blocking->prepare);
     ev_async_stop(blocking->ev, &blocking->kick);
     ev_loop_destroy(blocking->ev);

@@ -6,6 +6,10 @@
  *
  * The timerfd is set again at once only for an earlier instant, because most alarms are turned off
  * before they ring.  If it rings before the instant wanted by then, it is set to that one.
+ *
+ * A forked child shares the epoll set of the loop with its parent, and libev takes a descriptor out
+ * of that set for a watcher that has stopped.  So every way into this file asks is_forked(), which
+ * lets libev make a set of the child's own.  There no watcher starts, and each stops when it rings.
  */
 #include "redlock/io/loop.h"
 
@@ -24,6 +28,7 @@ struct loop_ev {
     const struct loop_events *events;
     void *cookie;
     unsigned forks; /* fork_count() when the loop was made. */
+    unsigned known; /* fork_count() when libev last heard of a fork. */
     struct ev_loop *ev;
     drift_time wanted; /* When to call on_timer().  DRIFT_NEVER: not at all. */
     drift_time set;    /* When the timerfd will ring.  DRIFT_NEVER: it is not set. */
@@ -37,9 +42,17 @@ static struct loop_ev *of_loop(struct loop *loop)
     return (struct loop_ev *)(void *)loop;
 }
 
-static bool is_forked(const struct loop_ev *loop)
+/* Tell libev of a fork before it changes the epoll set.  It does that at the earliest after the
+ * prepare watchers, one of which is ours. */
+static bool is_forked(struct loop_ev *loop)
 {
-    return fork_count() != loop->forks;
+    unsigned forks = fork_count();
+
+    if (forks != loop->known) {
+        loop->known = forks;
+        ev_loop_fork(loop->ev);
+    }
+    return forks != loop->forks;
 }
 
 static drift_time now(const struct loop *loop)
@@ -62,14 +75,11 @@ static void ring_without_descriptor(struct loop_ev *loop, drift_time at)
     loop_kick(&loop->loop);
 }
 
-/* A forked child shares the timerfd with its parent, so it must not set it. */
 static void set_descriptor(struct loop_ev *loop, drift_time at)
 {
     struct itimerspec when = {
         .it_value = {.tv_sec = (time_t)(at / DRIFT_S), .tv_nsec = (long)(at % DRIFT_S)}};
 
-    if (is_forked(loop))
-        return;
     loop->set = at;
     if (timerfd_settime(loop->ring.fd, TFD_TIMER_ABSTIME, &when, NULL) != 0)
         ring_without_descriptor(loop, at);
@@ -104,7 +114,8 @@ static void on_ring(struct ev_loop *ev, ev_io *io, int events)
 static void on_at_once(struct ev_loop *ev, ev_timer *timer, int events)
 {
     (void)ev, (void)events;
-    ring(timer->data);
+    if (!is_forked(timer->data))
+        ring(timer->data);
 }
 
 static void on_prepare(struct ev_loop *ev, ev_prepare *prepare, int events)
@@ -112,13 +123,16 @@ static void on_prepare(struct ev_loop *ev, ev_prepare *prepare, int events)
     struct loop_ev *loop = prepare->data;
 
     (void)ev, (void)events;
-    loop->events->before_sleep(loop->cookie);
+    if (!is_forked(loop))
+        loop->events->before_sleep(loop->cookie);
 }
 
 static void wake_at(struct loop *any, drift_time at)
 {
     struct loop_ev *loop = of_loop(any);
 
+    if (is_forked(loop))
+        return;
     if (at > now(any)) {
         loop->wanted = at;
         if (at < loop->set)
@@ -134,11 +148,13 @@ static void wake_at(struct loop *any, drift_time at)
 static void free_loop(struct loop *any)
 {
     struct loop_ev *loop = of_loop(any);
+    bool is_child = is_forked(loop);
 
     ev_io_stop(loop->ev, &loop->ring);
     ev_timer_stop(loop->ev, &loop->at_once);
     ev_prepare_stop(loop->ev, &loop->prepare);
-    (void)close(loop->ring.fd); /* A forked child closes only its copy. */
+    if (!is_child) /* The child may have closed it, and have another file of this number. */
+        (void)close(loop->ring.fd);
     free(loop);
 }
 
@@ -157,8 +173,10 @@ static void on_io(struct ev_loop *ev, ev_io *io, int events)
     struct watch *watch = io->data;
     unsigned what = (events & EV_READ ? LOOP_READ : 0) | (events & EV_WRITE ? LOOP_WRITE : 0);
 
-    (void)ev;
-    watch->events->on_ready(watch->cookie, what);
+    if (is_forked(watch->loop))
+        ev_io_stop(ev, io);
+    else
+        watch->events->on_ready(watch->cookie, what);
 }
 
 static void on_timer(struct ev_loop *ev, ev_timer *timer, int events)
@@ -166,7 +184,8 @@ static void on_timer(struct ev_loop *ev, ev_timer *timer, int events)
     struct watch *watch = timer->data;
 
     (void)ev, (void)events;
-    watch->events->on_timer(watch->cookie);
+    if (!is_forked(watch->loop))
+        watch->events->on_timer(watch->cookie);
 }
 
 static struct watch *new_watch(struct loop *loop, const struct watch_events *events, void *cookie)
@@ -187,6 +206,7 @@ static struct watch *new_watch(struct loop *loop, const struct watch_events *eve
 
 static void free_watch(struct watch *watch)
 {
+    (void)is_forked(watch->loop); /* Before libev hears of the watchers. */
     ev_io_stop(watch->loop->ev, &watch->io);
     ev_timer_stop(watch->loop->ev, &watch->timer);
     free(watch);
@@ -195,9 +215,10 @@ static void free_watch(struct watch *watch)
 static void set_watch_fd(struct watch *watch, int fd, unsigned what)
 {
     int events = (what & LOOP_READ ? EV_READ : 0) | (what & LOOP_WRITE ? EV_WRITE : 0);
+    bool is_child = is_forked(watch->loop);
 
     ev_io_stop(watch->loop->ev, &watch->io);
-    if (events == 0)
+    if (events == 0 || is_child)
         return;
     ev_io_set(&watch->io, fd, events);
     ev_io_start(watch->loop->ev, &watch->io);
@@ -207,7 +228,7 @@ static void set_watch_fd(struct watch *watch, int fd, unsigned what)
 static void set_watch_timer(struct watch *watch, drift_span in)
 {
     ev_timer_stop(watch->loop->ev, &watch->timer);
-    if (in == DRIFT_NEVER)
+    if (in == DRIFT_NEVER || is_forked(watch->loop))
         return;
     ev_timer_set(&watch->timer, (double)in / (double)DRIFT_S, 0);
     ev_timer_start(watch->loop->ev, &watch->timer);
@@ -241,7 +262,7 @@ struct loop *loop_ev_new(struct ev_loop *ev, const struct loop_events *events, v
     loop->loop.ops = &ops;
     loop->events = events;
     loop->cookie = cookie;
-    loop->forks = fork_count();
+    loop->forks = loop->known = fork_count();
     loop->ev = ev;
     loop->wanted = loop->set = DRIFT_NEVER;
     ev_io_init(&loop->ring, on_ring, fd, EV_READ);

@@ -386,10 +386,12 @@ int loop_poll_fd(const struct loop *loop)
 
 /* ---- The loop ---- */
 
-static void close_descriptor(int fd)
+/* The child of a fork may have closed it, and have another file of this number.  All files of the
+ * kinds that a loop has share one inode, so the child cannot tell, and closes none. */
+static void close_descriptor(const struct loop_poll *loop, int fd)
 {
-    if (fd >= 0)
-        (void)close(fd); /* A forked child closes only its copy. */
+    if (fd >= 0 && !is_forked(loop))
+        (void)close(fd);
 }
 
 static void free_loop(struct loop *any)
@@ -398,9 +400,9 @@ static void free_loop(struct loop *any)
 
     if (loop->freed != NULL)
         *loop->freed = true;
-    close_descriptor(loop->restless);
-    close_descriptor(loop->timerfd);
-    close_descriptor(loop->fd);
+    close_descriptor(loop, loop->restless);
+    close_descriptor(loop, loop->timerfd);
+    close_descriptor(loop, loop->fd);
     alarm_done(&loop->alarms);
     free(loop);
 }

@@ -11,15 +11,16 @@
 #include <errno.h>
 #include <netdb.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define ADDRESSES_MAX 8            /* Chosen: more than any master has. */
-#define THREAD_STACK (256u * 1024) /* Chosen: NSS modules use tens of KiB. */
+#include "redlock/base/fork.h"
+#include "redlock/base/thread.h"
+
+#define ADDRESSES_MAX 8 /* Chosen: more than any master has. */
 
 /* One name.  Its thread writes the result before is_done is set, and nothing writes it later. */
 struct lookup {
@@ -38,6 +39,7 @@ struct lookup {
 struct resolve {
     struct resolve *next; /* The next request for the same name. */
     struct lookup *lookup;
+    unsigned forks; /* fork_count() when the descriptor was made. */
     int fd;
 };
 
@@ -130,27 +132,6 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* The thread blocks all signals, which are for the program's threads.  Returns 0 or an error. */
-static int start_thread(struct lookup *lookup)
-{
-    pthread_attr_t attr;
-    pthread_t thread;
-    sigset_t all, before;
-    int error;
-
-    error = pthread_attr_init(&attr);
-    if (error != 0)
-        return error;
-    (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    (void)pthread_attr_setstacksize(&attr, THREAD_STACK);
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&thread, &attr, run, lookup);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    (void)pthread_attr_destroy(&attr);
-    return error;
-}
-
 /* ---- Requests ---- */
 
 static struct lookup *find(const char *host)
@@ -172,7 +153,7 @@ static struct lookup *make(const char *host)
     if (lookup != NULL) {
         memcpy(lookup->host, host, len + 1);
         lookup->owners = 1;
-        error = start_thread(lookup);
+        error = thread_start(NULL, run, lookup);
     }
     if (error != 0) {
         free(lookup);
@@ -214,6 +195,7 @@ struct resolve *resolve_start(const char *host)
         return NULL;
     }
     (void)pthread_once(&once, watch_forks);
+    resolve->forks = fork_count();
     resolve->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     error = errno;
     if (resolve->fd < 0)
@@ -287,6 +269,8 @@ void resolve_free(struct resolve *resolve)
     *at = resolve->next;
     disown(resolve->lookup);
     unlock();
-    (void)close(resolve->fd);
+    /* The child of a fork may have another file of this number. */
+    if (fork_count() == resolve->forks)
+        (void)close(resolve->fd);
     free(resolve);
 }

@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "redlock/base/fork.h"
 #include "redlock/io/connect.h"
 #include "redlock/io/loop.h"
 #include "redlock/io/resolve.h"
@@ -30,6 +32,8 @@ struct transport {
     struct resolve *resolve; /* The look-up, until all its addresses are tried; or NULL. */
     unsigned tried;          /* Addresses tried in this attempt. */
     int fd;                  /* -1: none. */
+    unsigned forks;          /* fork_count() when the socket was made. */
+    ino_t inode;             /* The socket's.  0: unknown. */
     char error[ERROR_MAX];   /* Why the name has no address. */
     bool has_timer, awaits_space;
 };
@@ -41,10 +45,24 @@ static void watch(struct transport *transport, int fd, unsigned what)
     watch_fd(transport->loop, transport->watch, fd, what);
 }
 
+static bool is_forked(const struct transport *transport)
+{
+    return fork_count() != transport->forks;
+}
+
+/* The child of a fork may have closed the socket, and have another file of this number. */
+static bool is_own(const struct transport *transport)
+{
+    struct stat now;
+
+    return !is_forked(transport) || (fstat(transport->fd, &now) == 0 && S_ISSOCK(now.st_mode) &&
+                                     now.st_ino == transport->inode);
+}
+
 static void close_socket(struct transport *transport)
 {
     watch(transport, -1, 0);
-    if (transport->fd >= 0)
+    if (transport->fd >= 0 && is_own(transport))
         (void)close(transport->fd);
     transport->fd = -1;
 }
@@ -66,7 +84,7 @@ static void drop_unsent(const struct transport *transport)
 
 void transport_close(struct transport *transport, bool reset)
 {
-    if (reset && transport->state == OPEN)
+    if (reset && transport->state == OPEN && !is_forked(transport))
         drop_unsent(transport);
     close_socket(transport);
     if (transport->state != RESOLVING) /* A look-up goes on for the next attempt. */
@@ -81,11 +99,14 @@ void transport_close(struct transport *transport, bool reset)
 static const char *connect_to(struct transport *transport, const char *address)
 {
     const char *error;
+    struct stat made;
 
     transport->fd = connect_begin(address, transport->to.path, transport->to.port, &error);
     if (transport->fd < 0)
         return error;
     transport->state = CONNECTING;
+    transport->forks = fork_count();
+    transport->inode = fstat(transport->fd, &made) == 0 ? made.st_ino : 0;
     watch(transport, transport->fd, LOOP_WRITE);
     return NULL;
 }

@@ -1,6 +1,8 @@
 /*
  * test-live-ends.c - unusual ends of leases and clients: a second unlock, calls on a lost lease,
  * a close while other threads wait, and a fork.
+ *
+ * This file is longer than others, because its tests share the ways in which a client ends.
  */
 #include "test/lib/check.h"
 
@@ -469,6 +471,58 @@ TEST(fork_leaves_the_deadline_alone)
     }
 }
 
+#define HELD_TTL_MS 6000 /* Chosen: large enough for a busy machine; renewed each 2 s. */
+
+/* Runs in the child: run the inherited loop for a while, as a program may that forks in a callback,
+ * then close.  A loop of the program that watches a pollable client is the program's to tell. */
+static int run_heirloom(void *arg)
+{
+    struct pilot *pilot = arg;
+    double end_s = cluster_now_s() + 0.3;
+
+    if (pilot_is_pollable())
+        ev_loop_fork(pilot->ev);
+    while (cluster_now_s() < end_s)
+        pilot_turn(pilot);
+    if (redlock_close(pilot->rl) != NULL)
+        return 1;
+    ev_run(pilot->ev, EVRUN_NOWAIT);
+    return 0;
+}
+
+static bool is_extended(void *arg)
+{
+    return pilot_stats(arg).extended > 0;
+}
+
+/* The child shares the epoll set of the parent's loop. */
+TEST(fork_that_runs_the_loop_leaves_renewal_alone)
+{
+    struct pilot_loss loss = {.runs = 0};
+    struct redlock_lock_options opts;
+    struct redlock_lease *lease;
+    struct pilot pilot;
+
+    cluster_ready(&five, 5);
+    pilot_open(&pilot, PILOT_LOOP, cluster_masters(&five), 0);
+    CHECK(pilot_until_up(&pilot, 5));
+    redlock_lock_options_init(&opts);
+    opts.ttl_ms = HELD_TTL_MS;
+    opts.lost = pilot_on_lost;
+    opts.lost_arg = &loss;
+    CHECK_INT(pilot_lock(&pilot, "held", &opts, &lease), REDLOCK_OK);
+    CHECK_INT(cluster_join(cluster_spawn(run_heirloom, &pilot)), 0);
+    CHECK(pilot_until(&pilot, is_extended, &pilot));
+    CHECK(redlock_remaining_ms(lease) > 0);
+    CHECK_UINT(loss.runs, 0);
+    CHECK_UINT(pilot_stats(&pilot).connects, 5);
+    for (unsigned i = 0; i < five.len; i++)
+        (void)server_int(&five.server[i], "DEL held");
+    CHECK(pilot_until(&pilot, pilot_is_lost, &loss));
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_LOST);
+    pilot_close(&pilot);
+}
+
 /* A child may open a client of its own. */
 static int lock_in_child(void *arg)
 {
@@ -560,5 +614,7 @@ CHECK_MAIN({"unlocking_twice_is_told", unlocking_twice_is_told},
            {"blocking_calls_from_a_callback_are_told", blocking_calls_from_a_callback_are_told},
            {"fork_leaves_the_parent_alone", fork_leaves_the_parent_alone},
            {"fork_leaves_the_deadline_alone", fork_leaves_the_deadline_alone},
+           {"fork_that_runs_the_loop_leaves_renewal_alone",
+            fork_that_runs_the_loop_leaves_renewal_alone},
            {"fork_and_open_another", fork_and_open_another},
            {"fork_while_threads_are_busy", fork_while_threads_are_busy})

@@ -3,11 +3,16 @@
  *
  * Each rule is tried on both loops.  A test waits for what must come.  Something later that has
  * come shows what must not come.
+ *
+ * This file is longer than others, because the tests share one rig that runs each on both loops.
  */
 #include "test/lib/check.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +21,7 @@
 
 #include "redlock/base/fork.h"
 #include "redlock/io/loop.h"
+#include "redlock/io/transport.h"
 
 #define SOON (10 * DRIFT_MS)
 #define PATIENCE_MS 20000 /* Chosen: far above what a busy machine needs. */
@@ -495,6 +501,179 @@ TEST(a_child_of_a_fork_leaves_the_loop_alone)
     }
 }
 
+static void break_off(struct ev_loop *ev, ev_timer *timer, int events)
+{
+    (void)timer, (void)events;
+    ev_break(ev, EVBREAK_ALL);
+}
+
+/* Both sides are ready in the child, and a timer is set there.  Returns 0 if it tells nothing and
+ * does not spin.  The turns of the loop are counted by its prepare watchers. */
+static unsigned turns;
+
+static void count_turn(struct ev_loop *ev, ev_prepare *prepare, int events)
+{
+    (void)prepare, (void)events;
+    if (++turns == 1000)
+        ev_break(ev, EVBREAK_ALL);
+}
+
+static int run_inherited(void)
+{
+    ev_timer timer;
+    ev_prepare prepare;
+
+    rig.story[0] = '\0';
+    rig.sleeps = 0;
+    if (rig.kind == EV) {
+        ev_timer_init(&timer, break_off, 0.1, 0);
+        ev_timer_start(rig.ev, &timer);
+        ev_prepare_init(&prepare, count_turn);
+        ev_prepare_start(rig.ev, &prepare);
+        turns = 0;
+        ev_run(rig.ev, 0);
+        if (turns >= 1000)
+            return 1;
+    } else {
+        loop_poll_dispatch(rig.loop);
+    }
+    watch_timer(rig.loop, rig.a.watch, 0); /* As a late callback of the child might. */
+    read_only(&rig.b);
+    if (rig.kind == EV)
+        (void)ev_run(rig.ev, EVRUN_NOWAIT);
+    return rig.story[0] != '\0' || (rig.kind == EV && rig.sleeps > 0) ? 2 : 0;
+}
+
+static void be_child_that_runs(bool frees)
+{
+    int result = run_inherited();
+
+    if (frees) {
+        watch_free(rig.loop, rig.a.watch);
+        watch_free(rig.loop, rig.b.watch);
+        loop_free(rig.loop);
+        if (rig.kind == EV)
+            (void)ev_run(rig.ev, EVRUN_NOWAIT);
+    }
+    _exit(result);
+}
+
+/* The parent's loop has slept, so that the kernel knows its descriptors. */
+static void fork_with_all_ready(bool frees)
+{
+    pid_t child;
+    int status;
+
+    read_only(&rig.a);
+    read_only(&rig.b);
+    watch_timer(rig.loop, rig.b.watch, 20 * SOON);
+    loop_wake_at(rig.loop, loop_now(rig.loop) + 20 * SOON);
+    if (rig.kind == EV)
+        (void)ev_run(rig.ev, EVRUN_NOWAIT);
+    write_to(&rig.a);
+    write_to(&rig.b);
+    child = fork();
+    if (child == 0)
+        be_child_that_runs(frees);
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+}
+
+/* The child reads nothing, rings nothing and takes nothing out of the set that both share. */
+TEST(a_child_of_a_fork_runs_the_loop_for_nothing)
+{
+    for (int frees = 0; frees < 2; frees++)
+        EACH_KIND
+        {
+            fork_with_all_ready(frees != 0);
+            turn_until(4);
+            CHECK_UINT(strspn(rig.story, "ab9w"), 4);
+            CHECK(strchr(rig.story, 'a') != NULL && strchr(rig.story, 'b') != NULL);
+            CHECK(strchr(rig.story, '9') != NULL && strchr(rig.story, 'w') != NULL);
+            write_to(&rig.a);
+            turn_until(5);
+            CHECK_INT(rig.story[4], 'a');
+        }
+}
+
+static pid_t forked;
+
+static void fork_within(struct rig *r)
+{
+    r->act = NULL;
+    forked = fork();
+}
+
+/* The child returns from a callback into the loop, where the other side is still ready. */
+TEST(a_callback_forks_and_the_child_returns)
+{
+    EACH_KIND
+    {
+        int status;
+
+        let_first(fork_within);
+        if (forked == 0 && strlen(rig.story) != 1)
+            _exit(3);
+        if (forked == 0)
+            be_child_that_runs(true);
+        CHECK_INT(waitpid(forked, &status, 0), forked);
+        CHECK_INT(status, 0);
+        turn_until(2);
+        write_to(&rig.a);
+        turn_until(3);
+        CHECK_STR(rig.story + 2, "a");
+    }
+}
+
+static const struct transport_events no_events;
+
+/* A transport that connects to a socket of ours. */
+static struct transport *make_transport(int *ret_listener)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct transport *transport = transport_new(rig.loop, &no_events, NULL);
+    socklen_t len = sizeof address;
+    struct transport_to to = {.host = "127.0.0.1"};
+
+    *ret_listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_INT(bind(*ret_listener, (struct sockaddr *)&address, len), 0);
+    CHECK_INT(listen(*ret_listener, 1), 0);
+    CHECK_INT(getsockname(*ret_listener, (struct sockaddr *)&address, &len), 0);
+    to.port = ntohs(address.sin_port);
+    CHECK(transport != NULL && transport_open(transport, &to, 0) == NULL);
+    return transport;
+}
+
+/* A child that has closed all descriptors has files of its own under these numbers. */
+TEST(a_child_of_a_fork_closes_no_file_of_its_own)
+{
+    EACH_KIND
+    {
+        int listener, status;
+        struct transport *transport = make_transport(&listener);
+        pid_t child = fork();
+
+        if (child == 0) {
+            int null = open("/dev/null", O_RDONLY);
+
+            for (int fd = 3; fd < 64; fd++)
+                (void)dup2(null, fd);
+            transport_free(transport);
+            watch_free(rig.loop, rig.a.watch);
+            watch_free(rig.loop, rig.b.watch);
+            loop_free(rig.loop);
+            for (int fd = 3; fd < 64; fd++)
+                if (fcntl(fd, F_GETFD) < 0)
+                    _exit(fd);
+            _exit(0);
+        }
+        CHECK_INT(waitpid(child, &status, 0), child);
+        CHECK_INT(status, 0);
+        transport_free(transport);
+        (void)close(listener);
+    }
+}
+
 /* ---- One descriptor ---- */
 
 TEST(the_descriptor_is_readable_if_there_is_something_to_do)
@@ -590,6 +769,9 @@ CHECK_MAIN(RUN(a_watch_tells_what_it_was_asked_for),
            RUN(a_timer_that_is_set_by_its_ring_does_not_hold_up_the_loop),
            RUN(the_loop_says_before_it_sleeps), RUN(a_callback_frees_the_loop),
            RUN(a_timer_frees_the_loop), RUN(a_child_of_a_fork_leaves_the_loop_alone),
+           RUN(a_child_of_a_fork_runs_the_loop_for_nothing),
+           RUN(a_callback_forks_and_the_child_returns),
+           RUN(a_child_of_a_fork_closes_no_file_of_its_own),
            RUN(the_descriptor_is_readable_if_there_is_something_to_do),
            RUN(a_callback_sets_a_timer_and_a_watch), RUN(a_callback_dispatches),
            RUN(a_callback_within_a_callback_frees_the_loop))

@@ -192,7 +192,10 @@ static void read_info(const struct reply *reply, const char *password, struct ma
     const char *text = reply->type == REPLY_TEXT ? reply->text : ""; /* An ACL may forbid INFO. */
     char replid_before[48]; /* The id of its former master.  Zeroes: none. */
 
-    read_shown(text, "\nredis_version:", password, info->version, sizeof info->version);
+    /* Valkey also has redis_version: the Redis that it is compatible with. */
+    read_shown(text, "\nvalkey_version:", password, info->version, sizeof info->version);
+    if (*info->version == '?')
+        read_shown(text, "\nredis_version:", password, info->version, sizeof info->version);
     read_shown(text, "\nrole:", password, info->role, sizeof info->role);
     read_field(text, "\nredis_mode:", info->mode, sizeof info->mode);
     if (*info->mode == '?')

@@ -173,6 +173,31 @@ TEST(learns_from_info)
     CHECK_UINT(info.uptime_s, 42);
 }
 
+/* Valkey puts the version of Redis that it is compatible with into redis_version. */
+TEST(shows_the_version_of_valkey)
+{
+    static const struct {
+        const char *info, *version;
+    } rows[] = {
+        {"# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.1\r\n"
+         "role:master\r\n",
+         "8.1.1"},
+        {"# Server\r\nvalkey_version:8.1.1\r\nredis_version:7.2.4\r\n", "8.1.1"},
+        {"# Server\r\nredis_version:7.2.4\r\n", "7.2.4"},
+        {"# Server\r\nvalkey_version:8.1.1\033[2J\r\n", "8.1.1?[2J"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct master_info info;
+        char error[80];
+
+        check_row = rows[i].info;
+        CHECK_INT(shake(text_reply(REPLY_TEXT, rows[i].info), &info, error, sizeof error),
+                  HANDSHAKE_DONE);
+        CHECK_STR(info.version, rows[i].version);
+    }
+}
+
 TEST(does_without_info)
 {
     struct master_info info;
@@ -475,7 +500,8 @@ TEST(keeps_a_password_that_is_echoed)
 
 CHECK_MAIN(RUN(says_only_what_is_needed), RUN(knows_who_keeps_what_he_is_told),
            RUN(logs_in_before_all_else), RUN(learns_from_info), RUN(does_without_info),
-           RUN(says_that_info_is_forbidden), RUN(hides_a_password_in_info),
-           RUN(cuts_what_is_too_long), RUN(keeps_terminals_safe), RUN(refuses_what_is_no_master),
-           RUN(knows_a_server_again), RUN(knows_nobody_without_info), RUN(sees_risks),
-           RUN(says_which_step_failed), RUN(keeps_a_password_that_is_echoed))
+           RUN(shows_the_version_of_valkey), RUN(says_that_info_is_forbidden),
+           RUN(hides_a_password_in_info), RUN(cuts_what_is_too_long), RUN(keeps_terminals_safe),
+           RUN(refuses_what_is_no_master), RUN(knows_a_server_again),
+           RUN(knows_nobody_without_info), RUN(sees_risks), RUN(says_which_step_failed),
+           RUN(keeps_a_password_that_is_echoed))

@@ -164,24 +164,40 @@ static void print_row(const struct view *view, const struct locks_row *row)
                 show_holder(row, holder, view->holder_width + 1), votes, left, waiting);
 }
 
+/* Write how many wait.  Only queues are counted; a wait flag stays a while when its waiter has
+ * gone. */
+static void write_waiting(const struct page_scan *now, char *text, size_t size)
+{
+    size_t waiting = 0, flagged = 0;
+
+    for (size_t i = 0; i < now->rows_len; i++) {
+        const struct locks_row *row = &now->rows[i], *last = i == 0 ? NULL : row - 1;
+        bool is_same = last != NULL && strcmp(last->entry->name, row->entry->name) == 0;
+
+        if (!is_same || last->waiting != row->waiting)
+            waiting += (size_t)row->waiting;
+        flagged += row->waiting == 0 && row->is_waited && !(is_same && last->is_waited);
+    }
+    if (flagged == 0)
+        (void)snprintf(text, size, "%zu waiting", waiting);
+    else
+        (void)snprintf(text, size, "%zu in queues, %zu perhaps waited for", waiting, flagged);
+}
+
 static void print_sums(const struct view *view)
 {
     struct page *page = view->page;
     const struct page_scan *now = &page->now, *before = &page->before;
     double seconds = (double)(now->at - before->at) / 1e9;
-    char held[64] = "it is not known which locks are held", rates[64] = "";
-    size_t waiting = 0;
+    char held[160] = "it is not known which locks are held", rates[64] = "";
 
-    for (size_t i = 0; i < now->rows_len; i++)
-        if (i == 0 || now->rows[i - 1].waiting != now->rows[i].waiting ||
-            strcmp(now->rows[i - 1].entry->name, now->rows[i].entry->name) != 0)
-            waiting += (size_t)now->rows[i].waiting;
     if (view->is_known) {
         /* No scan has no locks: all are new. */
         size_t len = count_new(now, &(struct page_scan){.at = 0});
+        char waiting[80];
 
-        (void)snprintf(held, sizeof held, "%zu lock%s held, %zu waiting", len, len == 1 ? "" : "s",
-                       waiting);
+        write_waiting(now, waiting, sizeof waiting);
+        (void)snprintf(held, sizeof held, "%zu lock%s held, %s", len, len == 1 ? "" : "s", waiting);
     }
     if (page->watch && now->at != 0 && before->at != 0 && seconds > 0)
         (void)snprintf(rates, sizeof rates, "; %.1f taken/s, %.1f released/s",

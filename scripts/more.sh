@@ -111,12 +111,12 @@ step_partition-5() {
 }
 
 step_partition-30() {
-    partition_for 1800
+    PARTITION_SEED=${PARTITION_SEED:-$(random_seed)} partition_for 1800
 }
 
 # Runs all faults that clients with the clock guard per_vote must survive.
 partition_for() {
-    local seed=${PARTITION_SEED:-$(random_seed)}
+    local seed=${PARTITION_SEED:-$(version_seed)}
     set_up partition || return 0
     build_gcc
     run_partition "$1" "$seed" --clock-guard per_vote
@@ -128,11 +128,11 @@ step_teeth() {
     one_test_or_skip "partition --teeth" try_as_root partition --teeth --report "$out/teeth"
 }
 
-# Runs new seeds, which depend on the commit.  A run that was interrupted resumes.
+# Runs new seeds, which depend on the day.  A run that was interrupted on the same day resumes.
 step_seeds() {
     local first last
     build_gcc
-    read -r first _ < <("$root/scripts/seeds" --range)
+    first=$(($(date +%Y%m%d) * 1000000 + 1))
     last=$((first + ${RELEASE_SEEDS:-1000000} - 1))
     SEEDS_JOBS=${SEEDS_JOBS:-1} one_test seeds "$root/scripts/seeds" "$first" "$last"
     note "seeds $first to $last"

@@ -62,6 +62,13 @@ count_one() {
     fi
 }
 
+# The first seed of the version (scripts/seeds), as small as all programs take it.
+version_seed() {
+    local first
+    read -r first _ < <("$root/scripts/seeds" --range)
+    echo $((first % 1000000000))
+}
+
 random_seed() {
     echo $((RANDOM * 32768 + RANDOM + 1))
 }

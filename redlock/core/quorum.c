@@ -60,7 +60,8 @@
  *     and 5).
  *     - All rounds of a token have one number.  So an answer that is owed over a link that stands,
  *       by a master that may not vote in between, could be taken for one to the next round, whose
- *       lease counts from later than the request.  Then the token is dead, too (on_link).
+ *       lease counts from later than the request.  Then the token is dead, too.  Another is asked
+ *       for soon, because this one leaves the queues (on_link).
  * 14. Each extension that a majority of stored tokens has won gives the token to masters that lack
  *     it (give_back): a hold of weeks keeps its votes while one master after the other restarts.
  *     - The gift is no vote.  Only a later extension counts that master, because it finds the token
@@ -1106,8 +1107,10 @@ static void on_link(struct step *s)
         q->none |= q->asked & on;
         q->yes &= (quorum_mask)~on;
     }
-    if (q->state == QUORUM_PAUSING && (q->live & q->owing & on & (s->ev->linked | s->ev->full)))
+    if (q->state == QUORUM_PAUSING && (q->live & q->owing & on & (s->ev->linked | s->ev->full))) {
         bury_round(q); /* Rule 13. */
+        follow_up(s);
+    }
 
     q->barred |= q->deciding & on; /* Rule 14. */
     /* A release that is late would delete what counts as a vote at once (rule 11). */

@@ -539,8 +539,11 @@ static int run_inherited(void)
     }
     watch_timer(rig.loop, rig.a.watch, 0); /* As a late callback of the child might. */
     read_only(&rig.b);
-    if (rig.kind == EV)
+    if (rig.kind == EV) {
         (void)ev_run(rig.ev, EVRUN_NOWAIT);
+        ev_timer_stop(rig.ev, &timer); /* Both are gone when this returns. */
+        ev_prepare_stop(rig.ev, &prepare);
+    }
     return rig.story[0] != '\0' || (rig.kind == EV && rig.sleeps > 0) ? 2 : 0;
 }
 

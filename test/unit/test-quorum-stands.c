@@ -260,7 +260,8 @@ TEST(a_yes_to_an_older_request_is_no_vote_of_a_newer)
         story.linked = 7;
         story.full = 0;
         story_link(&story, 0, true);
-        timer_at(STORY_START + TIMEOUT + BEAT);
+        CHECK_UINT(story.act.wake_at, STORY_START + 2 * TIMEOUT);
+        timer_at(story.act.wake_at);
         story_reply(&story, 0, YES);
         CHECK_UINT(story.q.yes, 0);
     }

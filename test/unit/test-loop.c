@@ -164,10 +164,25 @@ static void turn(void)
 }
 
 /* Turn until so much has happened. */
+static void give_up(struct ev_loop *ev, ev_timer *timer, int events)
+{
+    (void)ev, (void)timer, (void)events;
+}
+
+/* Chosen: 15 s is far more than any event here takes.  Otherwise a lost watcher would hang it. */
 static void turn_until(size_t len)
 {
-    while (strlen(rig.story) < len)
+    drift_time until = loop_now(rig.loop) + 15 * DRIFT_S;
+    ev_timer timer;
+
+    ev_timer_init(&timer, give_up, 15, 0);
+    if (rig.kind == EV)
+        ev_timer_start(rig.ev, &timer);
+    while (strlen(rig.story) < len && loop_now(rig.loop) < until)
         turn();
+    if (rig.kind == EV)
+        ev_timer_stop(rig.ev, &timer);
+    CHECK(strlen(rig.story) >= len);
 }
 
 static void write_to(const struct side *side)

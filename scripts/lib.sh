@@ -17,6 +17,13 @@ die() {
     exit 1
 }
 
+# sim_themes PROGRAM: print the themes of the simulator (test/sim/world.c) that this test-sim can run.
+sim_themes() {
+    local themes="clocks restarts starts lines sets crowds partners moves losses"
+    ! ldd "$1" | grep libssl >/dev/null || themes+=" tls"
+    echo "$themes"
+}
+
 # Run a command as root: directly, or with sudo.
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then

@@ -22,15 +22,15 @@
  * counts if the master has no newer version than this client.  Otherwise the client reads the
  * marker on the same link, and holds the vote back until that is answered.  If it then has the
  * version that the proof showed, the vote counts by the lists of that version.  Otherwise the vote
- * is void.  A count of a fencing counter is void in both cases: its floor may have been another.
+ * is void.  A count of a fencing counter is void in both cases: its floor may have been another.  A
+ * master that proved nothing for a second is asked for a proof without a vote.  So a client that
+ * only holds or waits learns of a change as well.  A client that has no majority asks every master
+ * with an epoch.
  *
  * A number is a floor plus a count, so it is good only with the floor that stood at the master when
  * it counted.  The proof shows the floor that stands later.  So if a query shows another text of
  * the field than before, all numbers that are held for that master are void (proof_on_state): they
- * were computed with the floor of the text before, and the proof would agree with the new text.  A
- * master that proved nothing for a second is asked for a proof without a vote.  So a client that
- * only holds or waits learns of a change as well.  A client that has no majority asks every master
- * with an epoch.
+ * were computed with the floor of the text before, and the proof would agree with the new text.
  *
  * If the clock guard is per_vote, a second read follows, TIME, and each yes waits for both answers.
  * So does an extension: a lock that is extended while the master's clock is set back ends too early

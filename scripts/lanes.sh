@@ -24,6 +24,7 @@ declare -A busy=()    # The lanes that they are in.
 declare -A begun=()   # The start of each step, by name.
 declare -A ended=()   # The exit status and the seconds of each step that has ended.
 total_passed=0 total_failed=0 total_skipped=0
+failures=() # A line for each step that failed.
 
 # A signal may come before a new process is in running; it is among the jobs already.
 end_running() {
@@ -162,7 +163,7 @@ tell_what_can() {
 
 # tell STEP STATUS SECONDS: print the line of the step, and add its counts to the totals.
 tell() {
-    local name=$1 status=$2 took=$3 passed=0 failed=0 skipped=0 p f s verdict
+    local name=$1 status=$2 took=$3 passed=0 failed=0 skipped=0 p f s verdict notes
     while read -r p f s; do
         passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
     done <"$out/$name.count"
@@ -176,8 +177,10 @@ tell() {
     verdict=ok
     ((skipped == 0 || passed > 0)) || verdict=SKIP
     ((failed == 0)) || verdict=FAIL
+    notes=$(sed 's/^/; /' "$out/$name.note" | tr -d '\n')
     printf '%-4s  %-10s %4d s  %3d passed, %d failed, %d skipped%s\n' "$verdict" "$name" "$took" \
-        "$passed" "$failed" "$skipped" "$(sed 's/^/; /' "$out/$name.note" | tr -d '\n')"
+        "$passed" "$failed" "$skipped" "$notes"
+    ((failed == 0)) || failures+=("failed: $name: $failed$notes")
     ((failed > 0 || passed == 0)) || echo "$took" >"$out/$name.seconds"
     if ((failed > 0)) || grep -q unsteady: "$out/$name.note"; then
         echo "----- the end of $out/$name.log"

@@ -1,8 +1,7 @@
 """What the tests of the `redlock` command share: masters, the command itself, and what it prints.
 
-Five masters are real redis-servers (scripts/masters, ports from MASTERS_PORT, or else the first
-that are free from 16301 on).  Tests wait for events, and never sleep instead.  The bounds are for a
-machine under heavy load.
+Five masters are real redis-servers (scripts/masters) on the first ports that are free from 16301 on.
+Tests wait for events, and never sleep instead.  The bounds are for a machine under heavy load.
 """
 
 import contextlib
@@ -51,8 +50,6 @@ def are_free(ports):
 def choose_port():
     """The first of five free ports.  An abstract socket reserves them, so that no other run of this
     test takes them while they are free for a moment."""
-    if "MASTERS_PORT" in os.environ:
-        return int(os.environ["MASTERS_PORT"]), None
     for port in range(PORT_FIRST, PORT_LAST, 10):
         claim = socket.socket(socket.AF_UNIX)
         try:

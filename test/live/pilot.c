@@ -36,7 +36,7 @@ static ev_io watched[WATCHED_MAX + 1];
 
 bool pilot_is_pollable(void)
 {
-    const char *text = getenv("REDLOCK_PILOT");
+    const char *text = getenv("PILOT");
 
     return text != NULL && strcmp(text, "pollable") == 0;
 }

@@ -5,7 +5,7 @@
  * reads the same for both kinds.  If the callback does not run within CLUSTER_WAIT_S, the call
  * returns PILOT_NEVER.
  *
- * If REDLOCK_PILOT is "pollable" in the environment, loop clients are pollable ones, whose
+ * If PILOT is "pollable" in the environment, loop clients are pollable ones, whose
  * descriptor the loop watches.  So the same tests run with both loops of the library.
  */
 #ifndef TEST_LIVE_PILOT_H

@@ -48,6 +48,9 @@ table ip redlock_slow {
 }
 """
 
+# What making hosts needs, and its bits in the mask of capabilities(7).
+RIGHTS = {"CAP_SYS_ADMIN": 21, "CAP_NET_ADMIN": 12}
+
 # The set of the filter for each kind of fault.
 SETS = {"dropped": "inet redlock dropped", "refused": "inet redlock refused",
         "slow": "ip redlock_slow slow"}
@@ -128,6 +131,24 @@ def remove_namespaces(names):
         end_processes_in(name)
     for name in names:
         run_tool("ip", "netns", "delete", name)
+
+
+def missing_rights(status=pathlib.Path("/proc/self/status")):
+    """The names of the capabilities that this process lacks."""
+    held = int(re.search(r"^CapEff:\s*(\w+)$", status.read_text(), re.MULTILINE)[1], 16)
+    return [name for name, bit in RIGHTS.items() if not held >> bit & 1]
+
+
+def why_not():
+    """Why this process cannot make hosts, in one short line.  None: it can."""
+    missing = missing_rights()
+    if missing:
+        return f"network namespaces need {' and '.join(missing)}, which root has outside of containers"
+    try:
+        probe()
+    except HostError as error:
+        return f"network namespaces cannot be made here: {str(error).splitlines()[0][:80]}"
+    return None
 
 
 def probe():

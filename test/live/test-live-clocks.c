@@ -26,12 +26,13 @@ static struct {
 /* Each server has a file of its own with the offset of its clock. */
 static void start(unsigned i)
 {
-    char path[64], preload[] = SKEW;
+    char path[64], folder[] = SKEW, *name = strrchr(folder, '/');
     int fd = memfd_create("skew", MFD_CLOEXEC);
     void *map;
 
-    if (access(preload, R_OK) != 0) /* Without this check the server would start without it. */
-        cluster_die("cannot read %s", preload);
+    if (access(SKEW, R_OK) != 0) /* Without this check the server would start without it. */
+        cluster_die("cannot read %s", SKEW);
+    *name++ = '\0'; /* A list of libraries cannot name a folder with a blank. */
     if (fd < 0 || ftruncate(fd, sizeof *masters[i].offset_ns) != 0)
         cluster_die("no memory for a clock");
     map = mmap(NULL, sizeof *masters[i].offset_ns, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -39,10 +40,12 @@ static void start(unsigned i)
         cluster_die("no memory for a clock");
     masters[i].offset_ns = map;
     (void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), fd);
-    if (setenv("SKEW_FILE", path, 1) != 0 || setenv("LD_PRELOAD", preload, 1) != 0)
+    if (setenv("SKEW_FILE", path, 1) != 0 || setenv("LD_PRELOAD", name, 1) != 0 ||
+        setenv("LD_LIBRARY_PATH", folder, 1) != 0)
         cluster_die("no memory for the environment");
     cluster_ready(&masters[i].one, 1);
-    if (unsetenv("LD_PRELOAD") != 0 || unsetenv("SKEW_FILE") != 0)
+    if (unsetenv("LD_PRELOAD") != 0 || unsetenv("LD_LIBRARY_PATH") != 0 ||
+        unsetenv("SKEW_FILE") != 0)
         cluster_die("no memory for the environment");
 }
 

@@ -183,7 +183,9 @@ class Master:
         if self.is_up():
             return
         self.socket_path.unlink(missing_ok=True)
-        argv = ["env", f"LD_PRELOAD={self.skew}", f"SKEW_FILE={self.clock.number.path}",
+        # A list of libraries cannot name a folder with a blank.
+        argv = ["env", f"LD_PRELOAD={self.skew.name}", f"LD_LIBRARY_PATH={self.skew.parent}",
+                f"SKEW_FILE={self.clock.number.path}",
                 "redis-server", "--bind", self.address, "--port", PORT, "--dir", self.home,
                 "--unixsocket", self.socket_path, *ARGUMENTS]
         with open(self.home / "log", "ab") as log:

@@ -62,6 +62,8 @@
  *       by a master that may not vote in between, could be taken for one to the next round, whose
  *       lease counts from later than the request.  Then the token is dead, too.  Another is asked
  *       for soon, because this one leaves the queues (on_link).
+ *     - A master that grants the token, and then does not say yes to a request, takes its grant
+ *       back: it may have lost the token in between (take_back).
  * 14. Each extension that a majority of stored tokens has won gives the token to masters that lack
  *     it (give_back): a hold of weeks keeps its votes while one master after the other restarts.
  *     - The gift is no vote.  Only a later extension counts that master, because it finds the token
@@ -1017,6 +1019,15 @@ static bool is_gift_refused(const struct quorum_event *event)
     return event->command == QUORUM_CMD_GIVE && event->vote == QUORUM_VOTE_NO;
 }
 
+/* Rule 13: an operator may have revoked the lock or deleted the key.  Or the master granted the
+ * token after its answer.  Then the key has the token, and keeps others out: so the token ends with
+ * the round if that is not won. */
+static void take_back(struct quorum *q, quorum_mask grant)
+{
+    q->late |= (q->yes & grant) != 0;
+    q->yes &= (quorum_mask)~grant;
+}
+
 static void on_reply(struct step *s)
 {
     struct quorum *q = s->q;
@@ -1040,6 +1051,8 @@ static void on_reply(struct step *s)
     case QUORUM_CMD_SET: /* A master that answers with an error has not set the key. */
     case QUORUM_CMD_FENCE:
     case QUORUM_CMD_GIVE:
+        if (!yes)
+            take_back(q, from);
         if (!yes && !is_void && !s->ev->stands && !is_gift_refused(s->ev))
             q->may_hold &= (quorum_mask)~from;
         break;

@@ -162,7 +162,8 @@ struct quorum {
     uint8_t wanted;               /* CONNECTING: the EV_ to begin with when links are up. */
     bool asked_extend : 1;        /* EXTENDING: the owner asked for it, not the renewal. */
     bool told : 1;                /* The lost notice was given: no more extensions. */
-    bool late : 1;                /* A yes to the token that stands came after its round. */
+    bool late : 1;                /* A yes to the token that stands came after its round, or was
+                                   * taken back. */
     bool contended : 1;           /* PAUSING: in the last round other clients held the lock. */
     uint8_t elsewhere : 4;        /* ACQUIRING: how many masters refused, and reported that
                                    * another choice may be free. */

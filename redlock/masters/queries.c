@@ -91,24 +91,30 @@ void queries_install(struct queries *queries, unsigned master, uint64_t floor,
     send(queries, master, nonce, floor, recall);
 }
 
-const char *queries_on_look(struct queries *queries, unsigned master, const struct answer_set *set)
+const char *queries_check(struct queries *queries, unsigned master, const struct answer_set *set)
 {
     char **text = &queries->accepted[master];
     struct config config = {.version = set->version + 1};
 
-    if (*text != NULL)
-        (*text)[0] = '\0';
     if (set->accepted == NULL)
         return NULL;
     if (*text == NULL)
-        *text = malloc(WIRE_ACCEPTED_MAX + 1);
+        *text = calloc(1, WIRE_ACCEPTED_MAX + 1);
     if (*text == NULL)
         return "out of memory";
-    (void)snprintf(*text, WIRE_ACCEPTED_MAX + 1, "%.*s", (int)set->accepted_len, set->accepted);
     return config_parse(set->accepted + WIRE_NUMBER + 1, set->accepted_len - WIRE_NUMBER - 1,
                         &config)
                ? NULL
                : "answered with garbage";
+}
+
+void queries_on_look(struct queries *queries, unsigned master, const struct answer_set *set)
+{
+    char *text = queries->accepted[master];
+
+    if (text != NULL)
+        (void)snprintf(text, WIRE_ACCEPTED_MAX + 1, "%.*s", (int)set->accepted_len,
+                       set->accepted != NULL ? set->accepted : "");
 }
 
 /* ---- Witnesses ---- */

@@ -40,7 +40,10 @@ void queries_install(struct queries *queries, unsigned master, uint64_t floor,
                      const struct recall *recall);
 
 /* The marker was read.  Returns NULL, or why the answer cannot be used. */
-const char *queries_on_look(struct queries *queries, unsigned master, const struct answer_set *set);
+const char *queries_check(struct queries *queries, unsigned master, const struct answer_set *set);
+/* The answer is used: the guard takes it over as well.  Of an answer that is not used neither keeps
+ * anything, or a master would get back the ballot of one answer with the text of another. */
+void queries_on_look(struct queries *queries, unsigned master, const struct answer_set *set);
 
 /* Ask a master how old the nonce of a warming master is.  anew: it makes its mark anew. */
 void queries_witness(struct queries *queries, unsigned master, unsigned warming, bool anew);

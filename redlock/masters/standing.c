@@ -332,19 +332,31 @@ static bool is_news(const struct seats_change *change)
     return change->config || (change->opened | change->closed) != 0;
 }
 
-/* Read what a master says of itself and of its set.  False: its link was taken down. */
+/* Numbers that were counted under the text before are judged before it is forgotten. */
+static void take_state(struct standing *standing, unsigned master, const struct answer_set *set)
+{
+    char state[WIRE_STATE_MAX + 1];
+
+    (void)snprintf(state, sizeof state, "%.*s", (int)set->state_len,
+                   set->state != NULL ? set->state : "");
+    if (strcmp(state, standing->states[master]) != 0)
+        standing->events->on_new_state(standing->cookie, master);
+    memcpy(standing->states[master], state, sizeof state);
+}
+
+/* Read what a master says of itself and of its set.  False: its link was taken down, and nothing
+ * is kept of what it says of itself. */
 static bool take_look(struct standing *standing, unsigned master, const struct reply *reply,
-                      struct guard_look *ret_look)
+                      struct guard_look *ret_look, struct answer_set *ret_set)
 {
     struct link *link = standing->peers->links[master];
-    struct answer_set set;
     struct seats_change change;
-    char text[SET_SHORT_MAX], state[WIRE_STATE_MAX + 1];
+    char text[SET_SHORT_MAX];
     const char *why = NULL;
     bool is_good;
 
-    if (answer_look(reply, ret_look, &set))
-        why = queries_on_look(&standing->queries, master, &set);
+    if (answer_look(reply, ret_look, ret_set))
+        why = queries_check(&standing->queries, master, ret_set);
     else
         why = reply->type == REPLY_ERROR ? reply->text : answer_look_fault(reply);
     if (why != NULL) {
@@ -352,15 +364,11 @@ static bool take_look(struct standing *standing, unsigned master, const struct r
         link_relink(link, text);
         return false;
     }
-    is_good = set_on_look(standing->set, master, &set, text, sizeof text, &change);
-    if (set.set != standing->set->seats.now.set)
-        ret_look->told = (struct recall_told){.is_foreign = set.set != 0};
-    /* Numbers that were counted under the text before are judged before it is forgotten. */
-    (void)snprintf(state, sizeof state, "%.*s", (int)set.state_len,
-                   set.state != NULL ? set.state : "");
-    if (strcmp(state, standing->states[master]) != 0)
-        standing->events->on_new_state(standing->cookie, master);
-    memcpy(standing->states[master], state, sizeof state);
+    is_good = set_on_look(standing->set, master, ret_set, text, sizeof text, &change);
+    if (ret_set->set != standing->set->seats.now.set)
+        ret_look->told = (struct recall_told){.is_foreign = ret_set->set != 0};
+    if (is_good)
+        take_state(standing, master, ret_set);
     if (is_news(&change))
         on_set(standing, &change);
     if (change.closed & mask_of(master))
@@ -384,8 +392,9 @@ void standing_on_look(struct standing *standing, unsigned master, const struct r
     const struct guard_look before = standing->guard.masters[master].look;
     drift_time now = env_now(standing->peers->env);
     struct guard_look look;
+    struct answer_set set;
 
-    if (!take_look(standing, master, reply, &look)) {
+    if (!take_look(standing, master, reply, &look, &set)) {
         carry_out(standing);
         update(standing, 0);
         return;
@@ -394,6 +403,7 @@ void standing_on_look(struct standing *standing, unsigned master, const struct r
         standing->events->on_new_epoch(standing->cookie,
                                        /* Votes that were held back belong to the old epoch. */
                                        master);
+    queries_on_look(&standing->queries, master, &set);
     guard_on_look(&standing->guard, master, &look, now);
     if (!(standing->twins & mask_of(master)))
         link_note(standing->peers->links[master], missing_set(standing, master));

@@ -174,6 +174,8 @@ void shadow_answer(struct world *w, unsigned m, const struct item *item)
     if (item->command == QUORUM_CMD_RELEASE && item->vote == QUORUM_VOTE_YES &&
         item->token == w->releasing)
         w->released |= from;
+    if (is_latest && item->command == QUORUM_CMD_SET && item->vote != QUORUM_VOTE_YES)
+        w->ask_yes &= (quorum_mask)~from; /* What it granted before is taken back. */
     if (item->command == QUORUM_CMD_SET &&
         (w->q.state == QUORUM_PAUSING || w->q.state == QUORUM_CONNECTING ||
          item->round < w->rounds))

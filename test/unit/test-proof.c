@@ -267,6 +267,29 @@ TEST(a_query_between_a_count_and_its_proof_spoils_the_number)
     check_votes(2, QUORUM_VOTE_VOID, QUORUM_VOTE_YES);
 }
 
+/* A proof asked for that query.  The number behind it was counted before the query, too. */
+TEST(a_query_that_a_proof_asked_for_spoils_the_numbers_behind_it)
+{
+    static const char *const texts[] = {EPOCH ".1.500", EPOCH ".3.500", EPOCH ".3"};
+
+    for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        for (unsigned known = 1; known <= 3; known += 2) {
+            begin();
+            version = known; /* From another master, if it is 3. */
+            say_yes(QUORUM_CMD_FENCE);
+            show(texts[i]);
+            CHECK_UINT(looks, 1);
+            say_yes(QUORUM_CMD_FENCE);
+            proof_on_state(&proof, 0);
+            memcpy(standing.states[0], texts[i], strlen(texts[i]) + 1);
+            version = 3;
+            proof_on_look(&proof, 0);
+            show(texts[i]);
+            check_votes(2, QUORUM_VOTE_VOID, QUORUM_VOTE_VOID);
+        }
+    }
+}
+
 TEST(another_epoch_is_a_loss_of_data)
 {
     begin();
@@ -330,6 +353,7 @@ CHECK_MAIN(RUN(a_vote_of_the_known_version_counts),
            RUN(a_place_with_a_count_is_no_yes), RUN(votes_behind_one_that_waits_wait_as_well),
            RUN(a_count_needs_the_version_of_the_latest_look),
            RUN(a_query_between_a_count_and_its_proof_spoils_the_number),
+           RUN(a_query_that_a_proof_asked_for_spoils_the_numbers_behind_it),
            RUN(another_epoch_is_a_loss_of_data),
            RUN(a_master_that_proved_nothing_for_a_second_is_asked),
            RUN(without_a_majority_each_master_with_an_epoch_is_asked))

@@ -115,6 +115,56 @@ TEST(a_minority_is_followed_by_a_round_after_a_reply_timeout)
     check_granted(STORY_START); /* It may be the vote of the first request that counts. */
 }
 
+/* An operator has revoked the lock there, or deleted the key. */
+TEST(a_later_refusal_takes_a_grant_back)
+{
+    static const enum quorum_vote votes[] = {NO, NONE, VOID};
+
+    for (unsigned i = 0; i < 2 * sizeof votes / sizeof votes[0]; i++) {
+        bool is_slow = i % 2 != 0; /* The answer comes between two rounds. */
+        drift_time sent = STORY_START;
+
+        begin_waiting();
+        story_stand(&story, 0);
+        story_stand(&story, 1);
+        if (!is_slow)
+            story_stand(&story, 2);
+        else
+            timer_at(STORY_START + TIMEOUT);
+        CHECK_INT(story.q.state, QUORUM_PAUSING);
+        story_grant(&story, 2, STORY_START);
+        if (!is_slow) {
+            timer_at(story.act.wake_at);
+            check_sent(7, 0, 0);
+        }
+        if (votes[i / 2] == NO)
+            story_stand(&story, 2);
+        else
+            story_reply(&story, 2, votes[i / 2]);
+        if (is_slow) {
+            timer_at(story.act.wake_at);
+            check_sent(7, 0, 0);
+            sent = story.now;
+        }
+        answer(1, YES);
+        check_not_ended();
+        answer(2, YES);
+        check_granted(sent);
+    }
+}
+
+/* Perhaps the master granted it after it had refused, and the token is there. */
+TEST(a_token_whose_grant_was_taken_back_is_given_back)
+{
+    begin_standing();
+    story_grant(&story, 2, STORY_START);
+    timer_at(story.act.wake_at);
+    story_stand(&story, 2);
+    story_stand(&story, 0);
+    CHECK_INT(story.q.state, QUORUM_PAUSING);
+    check_sent(0, 0, 7);
+}
+
 /* All are slow, and have granted the lock: nobody else would tell, or get it. */
 TEST(a_yes_between_two_rounds_is_followed_by_one_soon)
 {
@@ -351,6 +401,7 @@ CHECK_MAIN(
     RUN(the_lease_counts_from_the_oldest_request_that_is_granted),
     RUN(a_grant_is_late_at_its_deadline), RUN(the_next_round_asks_with_the_same_token),
     RUN(grants_and_answers_add_up), RUN(a_minority_is_followed_by_a_round_after_a_reply_timeout),
+    RUN(a_later_refusal_takes_a_grant_back), RUN(a_token_whose_grant_was_taken_back_is_given_back),
     RUN(a_yes_between_two_rounds_is_followed_by_one_soon),
     RUN(who_hears_too_late_twice_gives_it_back), RUN(a_yes_to_a_dead_token_is_followed_by_none),
     RUN(a_minority_is_given_back_at_the_end_of_a_round), RUN(a_grant_of_a_dead_token_is_no_vote),

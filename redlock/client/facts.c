@@ -107,7 +107,7 @@ int redlock_ready(struct redlock *rl, uint32_t *ret_ms)
 
     if (status != REDLOCK_OK)
         return error_wrap(status, "ready");
-    outlook = masters_outlook(&rl->masters, env_now(&rl->env), &left);
+    outlook = masters_outlook(&rl->masters, 0, env_now(&rl->env), &left);
     status = outlook == OUTLOOK_WELL ? REDLOCK_OK : outlook_status(outlook);
     if (status != REDLOCK_OK)
         explain_ready(&rl->leases, status);

@@ -3,8 +3,6 @@
  */
 #include "redlock/lease/counts.h"
 
-#include "redlock/wire/forbidden.h"
-
 void counts_on_end(const struct redlock_lease *lease, int status, drift_time since, drift_time sent,
                    drift_time now)
 {
@@ -31,10 +29,10 @@ void counts_on_refusal(const struct redlock_lease *lease, unsigned master, const
 {
     struct peer_counts *counts = &lease->leases->masters->peers.counts[master];
 
-    if (vote->vote == QUORUM_VOTE_VOID || vote->outdated || error[0] == '\0')
-        counts->void_state++;
-    else if (forbidden_is(error))
+    if (vote->forbidden)
         counts->forbidden++;
+    else if (vote->vote == QUORUM_VOTE_VOID || vote->outdated || error[0] == '\0')
+        counts->void_state++;
     else
         counts->errors++;
 }

@@ -31,9 +31,10 @@ static const char *op_name(enum lease_op op)
 
 /* Which masters answered so in the latest operation. */
 struct answers {
-    quorum_mask silent; /* They had not answered in time. */
-    quorum_mask gone;   /* They do not store the lock that is lost. */
-    quorum_mask absent; /* They never stored it, so they were not asked to renew it. */
+    quorum_mask silent;  /* They had not answered in time. */
+    quorum_mask refused; /* They refuse this user. */
+    quorum_mask gone;    /* They do not store the lock that is lost. */
+    quorum_mask absent;  /* They never stored it, so they were not asked to renew it. */
 };
 
 /* What is wrong with a master.  Empty: nothing. */
@@ -50,6 +51,9 @@ static const char *trouble_of(const struct masters *masters, unsigned m,
         return "does not store it";
     if (masters->peers.up & answers->silent & mask_of(m))
         return silence;
+    /* The link keeps the latest refusal of any lease, until a yes to any lease. */
+    if (masters->peers.up & answers->refused & mask_of(m) && error[0] == '\0')
+        return "the ACL forbids it: NOPERM";
     if (!masters_is_linked(masters, m) && error[0] == 0)
         return "its queue of commands is full"; /* See LINK_ASKS_MAX. */
     return error;
@@ -140,6 +144,11 @@ void explain_revoked(const struct redlock_lease *lease, unsigned master, const c
             leases->revoked.text, master + 1, masters_name(leases->masters, master));
 }
 
+static struct answers answers_of_op(const struct redlock_lease *lease)
+{
+    return (struct answers){.silent = lease->silent, .refused = lease_refused(lease)};
+}
+
 void explain_end(const struct redlock_lease *lease, enum lease_op op, int status)
 {
     char name[QUOTED_MAX], troubles[ERROR_MESSAGE_MAX - QUOTED_MAX - 64];
@@ -153,8 +162,7 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
     quote_names(lease, name, sizeof name);
     troubles[0] = 0;
     if (outlook_is_status(status) || status == REDLOCK_TOO_LATE)
-        list_troubles(lease->leases, (struct answers){.silent = lease->silent}, status, troubles,
-                      sizeof troubles);
+        list_troubles(lease->leases, answers_of_op(lease), status, troubles, sizeof troubles);
     if (lease_kind(lease)->explain != NULL)
         lease_kind(lease)->explain(lease, status, troubles, sizeof troubles);
     if (op == LEASE_OP_EXTEND && is_revoked(lease))
@@ -184,9 +192,8 @@ int explain_wait(const struct redlock_lease *lease)
 
     if (!lease_is_waiting(lease) || lease->q.contended)
         return REDLOCK_OK;
-    outlook = masters_outlook(leases->masters, env_now(leases->env), &left);
-    list_troubles(leases, (struct answers){.silent = lease->silent}, outlook_status(outlook),
-                  troubles, sizeof troubles);
+    outlook = masters_outlook(leases->masters, lease_refused(lease), env_now(leases->env), &left);
+    list_troubles(leases, answers_of_op(lease), outlook_status(outlook), troubles, sizeof troubles);
     if (troubles[0] == 0)
         return REDLOCK_OK;
     explain_end(lease, LEASE_OP_LOCK, outlook_status(outlook));
@@ -205,6 +212,7 @@ static struct answers answers_of(const struct redlock_lease *lease)
 
     return (struct answers){
         .silent = lease->silent,
+        .refused = lease_refused(lease),
         .gone = lease->gone,
         .absent = known != 0 ? (quorum_mask)~known : 0,
     };

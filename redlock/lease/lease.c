@@ -369,7 +369,8 @@ static int name_trouble(const struct redlock_lease *lease, quorum_mask failed, d
 {
     const struct masters *masters = lease->leases->masters;
 
-    return outlook_status(masters_outlook_of(masters, failed | lease->silent, now));
+    return outlook_status(
+        masters_outlook_of(masters, failed | lease->silent, lease_refused(lease), now));
 }
 
 void lease_step(struct redlock_lease *lease, struct quorum_event *event)
@@ -491,6 +492,7 @@ static void on_vote(struct redlock_lease *lease, unsigned master, const struct a
     if (begins(command) && vote->vote == QUORUM_VOTE_YES && ask->number != lease->q.round)
         lease->leases->env->stats.late_yes++;
     lease_note_gone(lease, &event);
+    lease_note_refusal(lease, master, command, vote->forbidden);
     lease_step(lease, &event);
     lease_reap(lease);
 }
@@ -565,6 +567,7 @@ void leases_on_set(struct leases *leases, quorum_mask joined, quorum_mask left)
         if (lease == NULL)
             continue;
         lease->silent &= (quorum_mask)~left;
+        lease->refused &= (quorum_mask)~left;
         if (lease_kind(lease)->on_left != NULL)
             lease_kind(lease)->on_left(lease, left);
         lease_step(lease, &event);

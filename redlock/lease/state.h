@@ -50,11 +50,12 @@ struct redlock_lease {
     bool in_lost : 1;     /* lost runs now, without the mutex, in a blocking client's thread. */
     bool waits : 1;       /* It waits for its turn: see lines.h. */
     uint8_t op : 7;       /* enum lease_op: the operation that done reports. */
-    int8_t status;        /* The status for done. */
     bool adopted : 1;     /* The client did not make the token. */
+    int8_t status;        /* The status for done. */
     uint8_t token_len;    /* The length of the token and its note. */
     /* Masters that had not answered when the operation, or the latest extension, timed out. */
     quorum_mask silent;
+    quorum_mask refused; /* Masters whose latest answer was that they refuse this user. */
     uint16_t name_len;
     quorum_mask gone; /* Masters that said, when asked to extend it, that they do not store it. */
     uint8_t kind;     /* enum kind_id */
@@ -164,6 +165,23 @@ static inline void lease_note_gone(struct redlock_lease *lease, const struct quo
         lease->gone |= mask_of(reply->master);
     else if (reply->vote == QUORUM_VOTE_YES)
         lease->gone = mask_without(lease->gone, reply->master);
+}
+
+/* What a master answers to a release says nothing about the rights to lock. */
+static inline void lease_note_refusal(struct redlock_lease *lease, unsigned master,
+                                      enum quorum_command command, bool forbidden)
+{
+    if (command == QUORUM_CMD_RELEASE)
+        return;
+    lease->refused = mask_without(lease->refused, master);
+    if (forbidden)
+        lease->refused |= mask_of(master);
+}
+
+/* Masters that refuse this user, as they have answered last.  A silent one has not answered. */
+static inline quorum_mask lease_refused(const struct redlock_lease *lease)
+{
+    return lease->refused & (quorum_mask)~lease->silent;
 }
 
 /* Whether the lease asks for the lock, or pauses between two attempts. */

@@ -425,20 +425,22 @@ bool masters_on_alarm(struct masters *masters, const struct alarm *alarm)
 
 /* ---- Outlook ---- */
 
-enum outlook masters_outlook(const struct masters *masters, drift_time now, drift_span *ret_left)
+enum outlook masters_outlook(const struct masters *masters, quorum_mask refused, drift_time now,
+                             drift_span *ret_left)
 {
     struct outlook_view view;
 
-    prospect_of_all(&masters->prospect, now, &view);
+    prospect_of_all(&masters->prospect, refused, now, &view);
     *ret_left = outlook_left(&view);
     return outlook_judge(&view);
 }
 
-enum outlook masters_outlook_of(const struct masters *masters, quorum_mask failed, drift_time now)
+enum outlook masters_outlook_of(const struct masters *masters, quorum_mask failed,
+                                quorum_mask refused, drift_time now)
 {
     struct outlook_view view;
 
-    prospect_of_failed(&masters->prospect, failed, now, &view);
+    prospect_of_failed(&masters->prospect, failed, refused, now, &view);
     return outlook_judge(&view);
 }
 

@@ -111,9 +111,11 @@ void masters_write(struct masters *masters);
 bool masters_on_alarm(struct masters *masters, const struct alarm *alarm);
 
 /* What keeps a majority from voting now, and for how long (outlook.h). */
-enum outlook masters_outlook(const struct masters *masters, drift_time now, drift_span *ret_left);
+enum outlook masters_outlook(const struct masters *masters, quorum_mask refused, drift_time now,
+                             drift_span *ret_left);
 /* What made an operation fail.  failed: masters that were asked, and gave no vote. */
-enum outlook masters_outlook_of(const struct masters *masters, quorum_mask failed, drift_time now);
+enum outlook masters_outlook_of(const struct masters *masters, quorum_mask failed,
+                                quorum_mask refused, drift_time now);
 
 /* Functions of one link: see link.h. */
 void masters_note(struct masters *masters, unsigned m, const char *error);

@@ -290,9 +290,12 @@ void proof_on_count(struct proof *proof, unsigned master, const struct ask *ask,
         link_relink(link, reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
     else if (reply->type == REPLY_ERROR)
         link_note(link, reply->text);
-    if (reply->type == REPLY_ERROR || vote.relink || !is_of(held, ask))
+    if (!is_of(held, ask))
         return;
     yes = &held->yes[held->len - 1];
+    yes->vote.forbidden = vote.forbidden;
+    if (reply->type == REPLY_ERROR || vote.relink)
+        return;
     if (vote.counter != 0)
         yes->vote.counter =
             guard_number(&proof->standing->guard, master, vote.counter, &yes->vote.unkept);

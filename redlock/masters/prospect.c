@@ -36,6 +36,7 @@ static bool is_foreign(const struct prospect *p, unsigned m)
            (founds(p) && founding->refused && founding->founder.other.master == m);
 }
 
+/* The link, or the guard, may not ask it. */
 static bool is_forbidden(const struct prospect *p, unsigned m)
 {
     return p->peers->links[m] != NULL && forbidden_is(link_error(p->peers->links[m]));
@@ -45,8 +46,9 @@ static bool is_forbidden(const struct prospect *p, unsigned m)
 struct question {
     drift_time now;
     quorum_mask hopes;    /* Masters that have not had their first chance. */
-    quorum_mask suspects; /* Masters whose clocks and latest refusals count. */
+    quorum_mask suspects; /* Masters whose clocks and refusals count. */
     quorum_mask failed;   /* Masters that were asked, and gave no vote. */
+    quorum_mask refused;  /* Masters that refused the lease. */
 };
 
 /* A master that does not answer, or not yet. */
@@ -84,7 +86,7 @@ static enum outlook judge_vote(const struct prospect *p, unsigned m, const struc
         return OUTLOOK_ABSENT;
     if (left > 0)
         return warms(view, m, left);
-    if (is_forbidden(p, m))
+    if (q->refused & mask_of(m))
         return OUTLOOK_FORBIDDEN;
     return q->failed & mask_of(m) ? OUTLOOK_ABSENT : OUTLOOK_WELL;
 }
@@ -124,21 +126,24 @@ static void judge_all(const struct prospect *p, const struct question *q,
             ret_view->masters[m] = judge(p, m, q, ret_view);
 }
 
-void prospect_of_all(const struct prospect *p, drift_time now, struct outlook_view *ret_view)
+void prospect_of_all(const struct prospect *p, quorum_mask refused, drift_time now,
+                     struct outlook_view *ret_view)
 {
     const struct question q = {
         .now = now,
         .hopes = p->peers->coming,
         .suspects = members_all(&p->peers->members),
+        .refused = refused,
     };
 
     judge_all(p, &q, ret_view);
 }
 
-void prospect_of_failed(const struct prospect *p, quorum_mask failed, drift_time now,
-                        struct outlook_view *ret_view)
+void prospect_of_failed(const struct prospect *p, quorum_mask failed, quorum_mask refused,
+                        drift_time now, struct outlook_view *ret_view)
 {
-    const struct question q = {.now = now, .suspects = failed, .failed = failed};
+    const struct question q = {
+        .now = now, .suspects = failed, .failed = failed, .refused = refused};
 
     judge_all(p, &q, ret_view);
 }

@@ -24,13 +24,16 @@ struct prospect {
     const struct clocks *clocks;
 };
 
-/* What each master may do.  Its clock and its latest refusal count, too. */
-void prospect_of_all(const struct prospect *p, drift_time now, struct outlook_view *ret_view);
+/* What each master may do.  Its clock counts, too.  refused: masters whose latest answer to a lease
+ * was that they refuse this user; a link is shared by leases, and does not know it.  0: no lease.
+ */
+void prospect_of_all(const struct prospect *p, quorum_mask refused, drift_time now,
+                     struct outlook_view *ret_view);
 
 /* The same for an operation that failed.  failed: masters that were asked, and gave no vote.  If
  * no trouble of such a master is known, it is absent.  A clock and a refusal count only there: the
  * others have voted. */
-void prospect_of_failed(const struct prospect *p, quorum_mask failed, drift_time now,
-                        struct outlook_view *ret_view);
+void prospect_of_failed(const struct prospect *p, quorum_mask failed, quorum_mask refused,
+                        drift_time now, struct outlook_view *ret_view);
 
 #endif /* REDLOCK_PROSPECT_H */

@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "redlock/wire/forbidden.h"
 #include "redlock/wire/keys.h"
 #include "redlock/wire/reply.h"
 
@@ -47,7 +48,7 @@ bool vote_lacks_script(const struct reply *reply)
 
 static struct vote count_error(const struct reply *reply)
 {
-    struct vote vote = {.vote = QUORUM_VOTE_NONE};
+    struct vote vote = {.vote = QUORUM_VOTE_NONE, .forbidden = forbidden_is(reply->text)};
 
     if (vote_lacks_script(reply))
         vote.noscript = true;

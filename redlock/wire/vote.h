@@ -20,6 +20,7 @@ struct vote {
     bool hints : 1;     /* With a no to a permit: hint is set. */
     bool revoked : 1;   /* EXTEND: a text has revoked the lock at this master. */
     bool is_queued : 1; /* With a no to a waiter in a queue: number is set, not counter. */
+    bool forbidden : 1; /* The master refuses this user (forbidden.h).  The vote is no yes. */
     /* The number is above the known high-water mark.  If the master loses its data,
      * no other master may know it: see guard.h. */
     bool unkept;
@@ -41,7 +42,7 @@ struct vote {
  * - EXTEND: a text that revoked the lock is no, and sets revoked.
  * - -WRONGTYPE is no: the key is there and holds no lock of ours.
  * - Every other error is no vote.  -NOSCRIPT sets noscript.  -READONLY, -NOAUTH, -LOADING and
- *   -MASTERDOWN set relink.
+ *   -MASTERDOWN set relink.  An error about passwords and rights sets forbidden.
  * - A reply of a type that the command cannot have is no vote and sets relink.
  */
 struct vote vote_read(enum quorum_command command, const struct reply *reply);

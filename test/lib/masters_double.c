@@ -101,15 +101,17 @@ const char *masters_state(const struct masters *all, unsigned m)
     return "1.0";
 }
 
-enum outlook masters_outlook(const struct masters *all, drift_time at, drift_span *ret_left)
+enum outlook masters_outlook(const struct masters *all, quorum_mask refused, drift_time at,
+                             drift_span *ret_left)
 {
-    (void)all, (void)at, (void)ret_left;
+    (void)all, (void)refused, (void)at, (void)ret_left;
     return OUTLOOK_WELL;
 }
 
-enum outlook masters_outlook_of(const struct masters *all, quorum_mask failed, drift_time at)
+enum outlook masters_outlook_of(const struct masters *all, quorum_mask failed, quorum_mask refused,
+                                drift_time at)
 {
-    (void)all, (void)failed, (void)at;
+    (void)all, (void)failed, (void)refused, (void)at;
     return OUTLOOK_WELL;
 }
 

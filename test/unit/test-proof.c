@@ -25,7 +25,8 @@ static drift_time now;
 static uint64_t version; /* Of this client. */
 static unsigned reads, looks, relinks;
 static enum quorum_vote got[8];
-static bool has_place; /* The latest vote told a place in a queue. */
+static bool has_place;  /* The latest vote told a place in a queue. */
+static bool is_refused; /* The latest vote says that the master refuses this user. */
 static unsigned got_len;
 
 /* ---- What the shell calls ---- */
@@ -80,6 +81,7 @@ static void on_vote(void *cookie, unsigned master, const struct ask *ask, const 
     CHECK(got_len < sizeof got / sizeof *got);
     got[got_len++] = vote->vote;
     has_place = vote->is_queued;
+    is_refused = vote->forbidden;
 }
 
 /* ---- Steps of the tests ---- */
@@ -216,6 +218,27 @@ TEST(a_place_with_a_count_is_no_yes)
     }
 }
 
+/* The user may set the name, and may not count.  The next count of the same token may be allowed.
+ */
+TEST(a_count_that_is_forbidden_makes_a_refusal_of_the_vote)
+{
+    static const struct ask ask = {.what = QUORUM_CMD_FENCE}, count = {.what = WHAT_COUNT};
+    static const struct vote vote = {.vote = QUORUM_VOTE_YES};
+    char text[] = "NOPERM this user has no permissions to run the 'hincrby' command";
+    const struct reply reply = {.type = REPLY_ERROR, .text = text};
+
+    begin();
+    CHECK(proof_hold(&proof, 0, &ask, &vote));
+    proof_on_count(&proof, 0, &count, &reply);
+    show(EPOCH ".1");
+    check_votes(1, QUORUM_VOTE_VOID, 0);
+    CHECK(is_refused);
+    say_yes(QUORUM_CMD_FENCE);
+    show(EPOCH ".1");
+    check_votes(1, QUORUM_VOTE_YES, 0);
+    CHECK(!is_refused);
+}
+
 /* What another master told in the meantime does not change the order. */
 TEST(votes_behind_one_that_waits_wait_as_well)
 {
@@ -350,7 +373,9 @@ TEST(without_a_majority_each_master_with_an_epoch_is_asked)
 CHECK_MAIN(RUN(a_vote_of_the_known_version_counts),
            RUN(a_vote_of_a_newer_version_waits_for_the_marker),
            RUN(a_place_in_the_queue_of_a_former_member_does_not_count),
-           RUN(a_place_with_a_count_is_no_yes), RUN(votes_behind_one_that_waits_wait_as_well),
+           RUN(a_place_with_a_count_is_no_yes),
+           RUN(a_count_that_is_forbidden_makes_a_refusal_of_the_vote),
+           RUN(votes_behind_one_that_waits_wait_as_well),
            RUN(a_count_needs_the_version_of_the_latest_look),
            RUN(a_query_between_a_count_and_its_proof_spoils_the_number),
            RUN(a_query_that_a_proof_asked_for_spoils_the_numbers_behind_it),

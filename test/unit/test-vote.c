@@ -62,8 +62,8 @@ static const struct {
     {REPLY_ERROR,
      "NOAUTH Authentication required.",
      1,
-     {.vote = NONE, .relink = true},
-     {.vote = NONE, .relink = true}},
+     {.vote = NONE, .relink = true, .forbidden = true},
+     {.vote = NONE, .relink = true, .forbidden = true}},
     {REPLY_ERROR,
      "LOADING Redis is loading the dataset in memory",
      1,
@@ -81,7 +81,11 @@ static const struct {
     {REPLY_ERROR, "OOM command not allowed", 1, {.vote = NONE}, {.vote = NONE}},
     {REPLY_ERROR, "BUSY Redis is busy running a script.", 1, {.vote = NONE}, {.vote = NONE}},
     {REPLY_ERROR, "MISCONF Errors writing to the AOF file", 1, {.vote = NONE}, {.vote = NONE}},
-    {REPLY_ERROR, "NOPERM this user has no permissions", 1, {.vote = NONE}, {.vote = NONE}},
+    {REPLY_ERROR,
+     "NOPERM this user has no permissions",
+     1,
+     {.vote = NONE, .forbidden = true},
+     {.vote = NONE, .forbidden = true}},
     {REPLY_ERROR, "MOVED 866 127.0.0.1:7002", 1, {.vote = NONE}, {.vote = NONE}},
     {REPLY_ERROR, "OK", 1, {.vote = NONE}, {.vote = NONE}},
     {REPLY_ERROR, "", 1, {.vote = NONE}, {.vote = NONE}},
@@ -113,6 +117,7 @@ static void check_vote(struct vote got, struct vote want)
     CHECK_INT(got.relink, want.relink);
     CHECK_INT(got.revoked, want.revoked);
     CHECK_INT(got.outdated, want.outdated);
+    CHECK_INT(got.forbidden, want.forbidden);
     CHECK_UINT(got.counter, want.counter);
 }
 

@@ -1,5 +1,6 @@
 /*
- * claims.c - tokens that a master may store until it gets a release.
+ * claims.c - tokens that a master may store until it gets a release, and numbers that it counted
+ * to.
  *
  *  cleanup   At the end of every turn, each master that may store the token of a dead round
  *            has been sent a release on the connection that is up now.  A round is dead when
@@ -15,6 +16,11 @@
  *            - those whose link changed while they owed the answer to a SET, GIVE or release of
  *              this token, or to a command after it.
  *            An extension that does not move the deadline is not judged.
+ *  counted   No yes carries a number that its master did not count to.  A server notes what it
+ *            counts to, floor and counter, when it executes the count.  A connection answers in
+ *            order, so each note goes with its answer to the round that asked.  The client adds
+ *            the floor that it knows, and the sum must be the same.  This is stronger than the
+ *            property fencing (oracle.c): a wrong number is rarely given to two holders.
  *
  * Masters are numbered as servers, whatever their numbers in the clients are.
  *
@@ -48,6 +54,13 @@ struct claim {
     quorum_mask barred;   /* Masters that need not get the token again. */
     uint32_t extension;   /* The latest extension. */
     uint64_t runs_out;    /* When all keys have expired, on the client's clock. */
+    uint64_t counted[SIM_SERVERS_MAX]; /* The number that each had reached by its latest count. */
+};
+
+/* A count that a server has executed. */
+struct count {
+    struct count *next; /* The next one of its connection. */
+    uint64_t number;
 };
 
 /* The latest commands of one lease, whatever rounds they belong to. */
@@ -202,6 +215,63 @@ static bool is_many(unsigned set)
     return (set & (set - 1)) != 0;
 }
 
+/* ---- Numbers ---- */
+
+/* The floor is that of this instant, whatever the client knows. */
+void claims_on_executed(struct conn *conn, const struct command *command,
+                        const struct answer *answer)
+{
+    struct count *count;
+
+    if (answer->type != REPLY_INTEGER ||
+        (!args_is(command, 0, "HINCRBY") && args_script(command) != SCRIPT_COUNT_MANY))
+        return;
+    count = memory_take(sizeof *count);
+    count->number = conn->server->marker.floor + (uint64_t)answer->integer;
+    if (conn->counts == NULL)
+        conn->counts = count;
+    else
+        conn->last_count->next = count;
+    conn->last_count = count;
+}
+
+/* A connection answers in order, so this is the answer to its first count. */
+static void on_count(const struct ev_loop *process, unsigned master, struct conn *conn,
+                     const struct ask *ask)
+{
+    struct claim *claim = find(process, ask->serial, ask->number, -1);
+
+    if (conn->counts == NULL)
+        world_fail("simulator", "an answer to a count that was not executed");
+    if (claim != NULL)
+        claim->counted[master] = conn->counts->number;
+    conn->counts = conn->counts->next;
+}
+
+/* The machine gets a vote.  RAISE needs no check: its script compares the text of the epoch, and
+ * answers the number itself. */
+static void check_number(const struct ev_loop *process, const struct redlock_lease *lease,
+                         const struct quorum_event *event)
+{
+    unsigned server = process->servers[event->master];
+    const struct claim *claim;
+
+    if (event->type != QUORUM_EV_REPLY || event->command != QUORUM_CMD_FENCE ||
+        event->vote != QUORUM_VOTE_YES)
+        return;
+    claim = find(process, (uint32_t)lease->serial, event->ask, -1);
+    if (claim == NULL)
+        return; /* A late vote, for a round that is dead. */
+    tally.checks++;
+    if (event->counter != claim->counted[server])
+        world_fail("counted",
+                   "client %u gets the number %llu with a yes of master %u, which counted to %llu",
+                   process->number, (unsigned long long)event->counter, server,
+                   (unsigned long long)claim->counted[server]);
+}
+
+/* ---- Answers ---- */
+
 /* The master does not store the token under all of its names. */
 static bool is_refusal(const struct answer *answer)
 {
@@ -251,8 +321,8 @@ static void on_script_answer(struct claim *claim, unsigned master, const struct 
     }
 }
 
-void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask *ask,
-                      const struct answer *answer)
+void oracle_on_answer(struct ev_loop *process, unsigned master, struct conn *conn,
+                      const struct ask *ask, const struct answer *answer)
 {
     struct claim *claim;
     bool yes = answer->type == REPLY_STATUS;
@@ -271,6 +341,8 @@ void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask
     }
     if (ask->what == WHAT_LOOK || ask->what == WHAT_FOUND)
         sets_on_answer(process, answer);
+    if (ask->what == WHAT_COUNT && answer->type == REPLY_INTEGER)
+        on_count(process, master, conn, ask);
     if (ask->what == WHAT_LOOK || ask->what == WHAT_PROOF || ask->what == WHAT_COUNT ||
         ask->what == WHAT_FOUND || ask->what == WHAT_WITNESS) {
         world_say("    client %u queries master %u: %s %lld", process->number, master, answer->text,
@@ -334,6 +406,7 @@ void claims_before_step(const struct ev_loop *process, const struct redlock_leas
     quorum_mask bit = (quorum_mask)(1u << server);
     bool is_link = event->type == QUORUM_EV_LINK;
 
+    check_number(process, lease, event);
     if (asks == NULL ||
         !(is_link || (event->type == QUORUM_EV_REPLY && event->ask == asks->latest[server])))
         return;

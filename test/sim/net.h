@@ -6,6 +6,7 @@
 
 #include "sim.h"
 
+struct count;
 struct ev_loop;
 struct server;
 struct sim_tls;
@@ -57,6 +58,7 @@ struct conn {
     unsigned hears; /* The wait flags whose channels it subscribes to, as a mask. */
     unsigned groups[SIM_RESOURCES_MAX]; /* For each wait flag: its groups, as a mask. */
     char own[25]; /* The digits of the client's own channel, if it subscribes to it; else "". */
+    struct count *counts, *last_count; /* Those whose answers are on the way (claims.c). */
     struct queue to_server, to_client;
     struct conn *next; /* The next connection of the same server. */
 };

@@ -20,7 +20,8 @@
  * Nothing is promised to a client that adopts a stale token: its owner keeps releasing it.  Clients
  * that share a token hold the lock together (partners.c).
  *
- * sets.c checks sets of masters, claims.c tokens of dead rounds, judge.c checks operations.
+ * sets.c checks sets of masters, claims.c tokens of dead rounds and the numbers that come with
+ * votes, judge.c checks operations.
  */
 #include "net.h"
 #include "oracle.h"

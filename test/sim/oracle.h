@@ -58,8 +58,8 @@ bool oracle_has_keys(const struct lease_rec *rec);
 /* A command is handed to a link; its answer is handed to the client. */
 void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn *conn,
                     const struct ask *ask, const char *bytes, size_t len);
-void oracle_on_answer(struct ev_loop *process, unsigned master, const struct ask *ask,
-                      const struct answer *answer);
+void oracle_on_answer(struct ev_loop *process, unsigned master, struct conn *conn,
+                      const struct ask *ask, const struct answer *answer);
 /* The same for answers about sets (sets.c); a client holds a lease. */
 void sets_on_belief(const struct ev_loop *process);
 void sets_on_answer(const struct ev_loop *process, const struct answer *answer);
@@ -72,6 +72,9 @@ void claims_before_step(const struct ev_loop *process, const struct redlock_leas
 void claims_on_longer(struct ev_loop *process, const struct redlock_lease *lease,
                       const struct quorum_event *event, const struct quorum_actions *actions);
 void claims_on_stored(const struct conn *conn, int token);
+/* A server executed a command that may be a count of a fencing counter. */
+void claims_on_executed(struct conn *conn, const struct command *command,
+                        const struct answer *answer);
 /* The end of the quiet phase: check that clients left nothing behind. */
 void oracle_on_quiet(void);
 

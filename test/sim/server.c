@@ -51,6 +51,8 @@ static size_t obey(struct conn *conn)
         answer = store_execute(conn, &command);
         if (!is_other)
             oracle_after(conn, &command, &answer);
+        else
+            claims_on_executed(conn, &command, &answer);
         if (sizeof answers - len < resp_answer_max(&answer))
             world_fail("simulator", "more answers than there is room for");
         len += resp_write(answers + len, &answer);

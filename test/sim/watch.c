@@ -113,7 +113,8 @@ static void show_reply(const struct watch *watch, unsigned number, const struct 
     }
     if (ask->what == WHAT_LOOK || ask->what == WHAT_FOUND || is_trouble(reply))
         sicken(watch->process);
-    oracle_on_answer(watch->process, watch->process->servers[number], ask, &answer);
+    oracle_on_answer(watch->process, watch->process->servers[number],
+                     conn_of(watch->process, watch->link), ask, &answer);
 }
 
 static void on_reply(void *cookie, unsigned number, const struct ask *ask,

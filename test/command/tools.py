@@ -479,7 +479,8 @@ def server(*args, folder=None, seasoned=True):
                 port = probe.getsockname()[1]
         return port, subprocess.Popen(["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--dir",
                                        home, "--save", "", *args], stdin=subprocess.DEVNULL,
-                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                      restore_signals=False)  # SIGXFSZ stays ignored, for RLIMIT_FSIZE.
 
     def listens():
         with socket.socket() as probe:

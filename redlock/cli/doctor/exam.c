@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "redlock/base/text.h"
+#include "redlock/cli/common/writes.h"
 #include "redlock/cli/doctor/rights.h"
 #include "redlock/link/uri.h"
 
@@ -171,17 +172,10 @@ bool exam_has_code(const char *error, const char *code)
 /* What to change after an error that is not about rights, by its code. */
 static const char *advice_on(const char *error)
 {
-    static const struct {
-        const char *code, *change;
-    } rows[] = {
-        {"OOM", "give it memory: a larger maxmemory, or fewer keys"},
-        {"MISCONF", "see its log: it cannot write to its disk"},
-        {"NOREPLICAS", "set min-replicas-to-write 0: masters of a lock need no replicas"},
-    };
+    const char *cure = writes_cure(error);
 
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (exam_has_code(error, rows[i].code))
-            return rows[i].change;
+    if (cure != NULL)
+        return cure;
     if (strstr(error, "max number of clients") != NULL)
         return "raise maxclients (CONFIG SET maxclients, and in redis.conf), or close connections";
     if (strstr(error, "unknown command") != NULL)

@@ -14,12 +14,15 @@
 #include "redlock/base/text.h"
 #include "redlock/cli/common/loop.h"
 #include "redlock/cli/common/query.h"
+#include "redlock/cli/common/writes.h"
 #include "redlock/cli/list/page.h"
 #include "redlock/client/inspect.h"
 #include "redlock/wire/reply.h"
 
 #define KEYS_PER_STEP "200" /* A step takes a master about 0.1 ms; not measured. */
 #define TICKS_MAX 60        /* Chosen: then a minute has passed, with the usual timeouts. */
+
+enum query { QUERY_SCAN, QUERY_WRITES };
 
 struct scan {
     bool asked; /* A step is under way. */
@@ -55,7 +58,7 @@ static void ask(struct list *list, unsigned m)
         NULL};
 
     list->scans[m].asked = true;
-    query_send(list->rl, m, m, words);
+    query_send(list->rl, m, QUERY_SCAN, words);
 }
 
 static void on_answer(void *cookie, unsigned m, uint32_t query, const struct reply *reply)
@@ -63,9 +66,12 @@ static void on_answer(void *cookie, unsigned m, uint32_t query, const struct rep
     struct list *list = cookie;
     struct scan *scan = &list->scans[m];
 
-    (void)query;
     if (scan->over)
         return;
+    if (query == QUERY_WRITES && reply != NULL) {
+        (void)writes_are_refused(reply, list->page.refusals[m], sizeof list->page.refusals[m]);
+        return;
+    }
     scan->asked = false;
     scan->moved = true;
     if (reply == NULL) {
@@ -97,10 +103,12 @@ static void follow_links(struct list *list, const struct inspect_client *client)
     for (unsigned m = 0; m < client->masters; m++) {
         const struct scan *scan = &list->scans[m];
 
-        if (!scan->over && (client->unlinked & mask_of(m)) != 0)
+        if (!scan->over && (client->unlinked & mask_of(m)) != 0) {
             finish(list, m, inspect_master(list->rl, m).error);
-        else if (!scan->over && !scan->asked && (client->linked & mask_of(m)) != 0)
+        } else if (!scan->over && !scan->asked && (client->linked & mask_of(m)) != 0) {
+            writes_ask(list->rl, m, QUERY_WRITES);
             ask(list, m);
+        }
     }
 }
 

@@ -26,8 +26,9 @@ struct view {
     struct page *page;
     struct redlock *rl;
     struct members lists;
-    quorum_mask up;
-    bool is_known; /* A majority may vote, and was scanned. */
+    quorum_mask up;    /* Masters that may vote. */
+    quorum_mask tells; /* The same, and those that would if they took writes. */
+    bool is_known;     /* A majority tells, and was scanned. */
     size_t name_width, holder_width;
     char said[QUOTED_MAX]; /* The last message about a master, without its place. */
 };
@@ -47,6 +48,7 @@ void page_turn(struct page *page)
     page->now = oldest;
     forget(&page->now);
     page->failed = 0;
+    memset(page->refusals, 0, sizeof page->refusals);
 }
 
 void page_done(struct page *page)
@@ -214,8 +216,12 @@ static void print_sums(const struct view *view)
 static void write_why(const struct view *view, unsigned m, char why[INSPECT_TEXT_MAX])
 {
     bool is_told = view->page->errors[m][0] != '\0' || (view->up & mask_of(m)) != 0;
+    const char *refusal = view->page->refusals[m];
 
-    (void)snprintf(why, INSPECT_TEXT_MAX, "%s", is_told ? "" : inspect_master(view->rl, m).error);
+    (void)snprintf(why, INSPECT_TEXT_MAX, "%s",
+                   is_told              ? ""
+                   : refusal[0] != '\0' ? refusal
+                                        : inspect_master(view->rl, m).error);
 }
 
 /* On a page, a message is a part of it.  It does not say again what the one before says. */
@@ -318,6 +324,12 @@ static void print_json_row(const struct locks_row *row)
                  row->is_waited ? "true" : "false");
 }
 
+/* A majority may vote, and was scanned. */
+static bool has_majority(const struct view *view)
+{
+    return members_decide(&view->lists, view->up & (quorum_mask)~view->page->failed);
+}
+
 static void print_json(const struct view *view)
 {
     char why[INSPECT_TEXT_MAX];
@@ -336,12 +348,12 @@ static void print_json(const struct view *view)
         cli_json_error(why[0] != '\0' ? why : view->page->errors[m]);
         (void)printf("}");
     }
-    (void)printf("],\"majority\":%s}\n", view->is_known ? "true" : "false");
+    (void)printf("],\"majority\":%s}\n", has_majority(view) ? "true" : "false");
 }
 
-/* Masters that may vote, as far as each of them says.  Those that are all new and durable may vote
- * at once.  A client counts none before it knows a majority. */
-static quorum_mask find_up(struct redlock *rl, const struct inspect_client *client)
+/* Masters that may vote if they take writes, as far as each of them says.  Those that are all new
+ * and durable may vote at once.  A client counts none before it knows a majority. */
+static quorum_mask find_telling(struct redlock *rl, const struct inspect_client *client)
 {
     quorum_mask up = client->up | client->coming;
 
@@ -354,12 +366,16 @@ static quorum_mask find_up(struct redlock *rl, const struct inspect_client *clie
 int page_print(struct page *page, struct redlock *rl)
 {
     const struct inspect_client client = inspect_client(rl);
-    struct view view = {.page = page, .rl = rl, .lists = client.lists, .up = find_up(rl, &client)};
+    struct view view = {.page = page, .rl = rl, .lists = client.lists};
     int code;
 
-    view.is_known = members_decide(&view.lists, view.up & (quorum_mask)~page->failed);
+    view.up = view.tells = find_telling(rl, &client);
+    for (unsigned m = 0; m < client.masters; m++)
+        if (page->refusals[m][0] != '\0')
+            view.up = mask_without(view.up, m);
+    view.is_known = members_decide(&view.lists, view.tells & (quorum_mask)~page->failed);
     page->now.at = view.is_known ? client.now : 0;
-    page->now.rows_len = locks_agree(&page->now.locks, &view.lists, view.up, &page->now.rows);
+    page->now.rows_len = locks_agree(&page->now.locks, &view.lists, view.tells, &page->now.rows);
     if (page->now.rows == NULL) {
         cli_say(MSG_NO_MEMORY, "out of memory");
         return CLI_INTERNAL;
@@ -376,5 +392,5 @@ int page_print(struct page *page, struct redlock *rl)
         cli_say(MSG_WRONG_SET, "%s", redlock_errmsg(rl));
         return CLI_CHANGE;
     }
-    return view.is_known ? CLI_OK : CLI_UNREACHABLE;
+    return has_majority(&view) ? CLI_OK : CLI_UNREACHABLE;
 }

@@ -28,6 +28,7 @@ struct page {
     unsigned masters;
     char errors[REDLOCK_MASTERS_MAX][INSPECT_TEXT_MAX]; /* Why a scan is not complete, or "". */
     quorum_mask failed; /* Masters whose scan ended with an error. */
+    char refusals[REDLOCK_MASTERS_MAX][INSPECT_TEXT_MAX]; /* Why a master refuses writes, or "". */
     struct page_scan now, before;
     struct screen screen;
 };

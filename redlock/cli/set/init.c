@@ -3,7 +3,8 @@
  *
  * A master without an epoch gets one when a client, or the other masters, have seen it without one
  * for long enough (guard.h).  init waits until then.  With --new the user says that no lock can
- * be held, so there is nothing to wait for.
+ * be held, so there is nothing to wait for.  The file is longer than others, because both ask the
+ * masters by the same functions.
  */
 #include "redlock/cli/common/cli.h"
 
@@ -15,6 +16,7 @@
 
 #include "redlock/cli/set/marker.h"
 #include "redlock/cli/common/refusal.h"
+#include "redlock/cli/common/writes.h"
 #include "redlock/cli/common/session.h"
 #include "redlock/client/inspect.h"
 #include "redlock/core/config.h"
@@ -26,9 +28,9 @@
 #define LINE_MAX_LEN 160
 enum { SET_WHY_MAX = 600 };
 
-enum query { QUERY_USED, QUERY_SET, QUERY_LOOK, QUERY_GIVE };
+enum query { QUERY_USED, QUERY_SET, QUERY_LOOK, QUERY_GIVE, QUERY_WRITES };
 
-/* What a master answered with --new. */
+/* What a master answered: with --new, or when it was asked whether it takes writes. */
 struct said {
     bool answered;
     bool is_used;
@@ -41,8 +43,9 @@ struct init {
     struct session session;
     struct redlock *rl;
     unsigned masters;
-    quorum_mask told; /* Masters that were reported as warming. */
-    drift_time stuck; /* Since when there is nothing to wait for.  0: there is something. */
+    quorum_mask told;     /* Masters that were reported as warming. */
+    quorum_mask refusing; /* Masters that refuse writes. */
+    drift_time stuck;     /* Since when there is nothing to wait for.  0: there is something. */
     bool shows_progress;
     struct said said[REDLOCK_MASTERS_MAX];
     char list[CONFIG_TEXT_MAX + 1]; /* With --new: what a claim of this list says. */
@@ -58,6 +61,7 @@ static bool may_vote(const struct init *init, unsigned m)
     const struct inspect_master master = master_of(init, m);
 
     return master.is_linked && master.look.number != 0 && master.look.ready &&
+           (init->refusing & mask_of(m)) == 0 &&
            (inspect_client(init->rl).members & mask_of(m)) != 0;
 }
 
@@ -238,34 +242,7 @@ static void say_why_no_set(const struct init *init)
         cli_say(MSG_NO_SET, "the masters are no set yet: all of them must answer once");
 }
 
-static int wait_for_all(struct init *init)
-{
-    struct session *session = &init->session;
-    bool all;
-
-    while (session->signal == 0 && !is_done(init) && !is_stuck(init)) {
-        if (init->shows_progress)
-            show_progress(init);
-        else
-            tell_of_warming(init);
-        ev_run(session->loop, EVRUN_ONCE);
-    }
-    if (init->shows_progress)
-        (void)fputs("\r\033[K", stderr);
-    if (session->signal != 0)
-        return session_signal_exit(session);
-    all = count_voters(init) == mask_count(voters_of(init));
-    if (!all) {
-        say_who_is_down(init);
-        say_why_no_set(init);
-        refusal_tell(session->cli, init->rl, NULL, "", false);
-    }
-    if (tell_end(init, count_voters(init)) != CLI_OK)
-        return CLI_INTERNAL;
-    return all ? CLI_OK : CLI_UNREACHABLE;
-}
-
-/* ---- At once ---- */
+/* ---- Asking ---- */
 
 static void take_error(struct said *said, const char *error)
 {
@@ -296,7 +273,10 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
     struct marker marker;
 
     said->answered = true;
-    if (reply == NULL)
+    if (query == QUERY_WRITES && reply != NULL)
+        init->refusing |=
+            writes_are_refused(reply, said->error, sizeof said->error) ? mask_of(master) : 0;
+    else if (reply == NULL)
         take_error(said, master_of(init, master).error);
     else if (reply->type == REPLY_ERROR)
         take_error(said, reply->text);
@@ -347,6 +327,7 @@ static size_t write_query(const struct init *init, unsigned m, enum query query,
     case QUERY_LOOK:
         return marker_look(buf, &info, max_ttl_ms, 0, 0);
     case QUERY_GIVE:
+    case QUERY_WRITES: /* See ask(). */
         break;
     }
     return marker_give(buf, &info, max_ttl_ms, init->said[m].look.number, find_floor(init),
@@ -361,6 +342,8 @@ static void ask(struct init *init, unsigned m, enum query query)
     init->said[m].answered = !master.is_linked;
     if (!master.is_linked)
         take_error(&init->said[m], master.error);
+    else if (query == QUERY_WRITES)
+        writes_ask(init->rl, m, QUERY_WRITES);
     else
         inspect_query(init->rl, m, query, command, write_query(init, m, query, command));
 }
@@ -373,16 +356,25 @@ static bool all_answered(const struct init *init)
     return true;
 }
 
-/* Query all masters, and wait for the answers.  Returns CLI_OK if all answered without an error. */
-static int ask_all(struct init *init, enum query query)
+/* Query all masters, and wait for the answers. */
+static void gather(struct init *init, enum query query)
 {
     drift_time until = drift_add(now_of(init), init->session.cli->connect_timeout_ms * DRIFT_MS);
-    int code = CLI_OK;
 
+    inspect_listen(init->rl, on_answer, init);
     for (unsigned m = 0; m < init->masters; m++)
         ask(init, m, query);
     while (!all_answered(init) && init->session.signal == 0 && now_of(init) < until)
         ev_run(init->session.loop, EVRUN_ONCE);
+    inspect_listen(init->rl, NULL, NULL);
+}
+
+/* Returns CLI_OK if all answered without an error. */
+static int ask_all(struct init *init, enum query query)
+{
+    int code = CLI_OK;
+
+    gather(init, query);
     if (init->session.signal != 0)
         return session_signal_exit(&init->session);
     for (unsigned m = 0; m < init->masters; m++) {
@@ -494,7 +486,6 @@ static int give_at_once(struct init *init)
     int code = connect_all(init);
 
     write_list(init);
-    inspect_listen(init->rl, on_answer, init);
     if (code == CLI_OK)
         code = ask_all(init, QUERY_USED);
     if (code == CLI_OK)
@@ -511,7 +502,6 @@ static int give_at_once(struct init *init)
         code = check_floor(init);
     if (code == CLI_OK)
         code = ask_all(init, QUERY_GIVE);
-    inspect_listen(init->rl, NULL, NULL);
     for (unsigned m = 0; m < init->masters && code == CLI_OK; m++) {
         if (init->said[m].is_used)
             continue;
@@ -519,6 +509,39 @@ static int give_at_once(struct init *init)
         code = CLI_UNREACHABLE;
     }
     return code;
+}
+
+/* ---- At the end ---- */
+
+static int wait_for_all(struct init *init)
+{
+    struct session *session = &init->session;
+    bool all;
+
+    while (session->signal == 0 && !is_done(init) && !is_stuck(init)) {
+        if (init->shows_progress)
+            show_progress(init);
+        else
+            tell_of_warming(init);
+        ev_run(session->loop, EVRUN_ONCE);
+    }
+    if (init->shows_progress)
+        (void)fputs("\r\033[K", stderr);
+    if (session->signal != 0)
+        return session_signal_exit(session);
+    gather(init, QUERY_WRITES);
+    for (unsigned m = 0; m < init->masters; m++)
+        if (init->refusing & mask_of(m))
+            say_of(init, m, init->said[m].error);
+    all = count_voters(init) == mask_count(voters_of(init));
+    if (!all) {
+        say_who_is_down(init);
+        say_why_no_set(init);
+        refusal_tell(session->cli, init->rl, NULL, "", false);
+    }
+    if (tell_end(init, count_voters(init)) != CLI_OK)
+        return CLI_INTERNAL;
+    return all ? CLI_OK : CLI_UNREACHABLE;
 }
 
 /* ---- The command ---- */

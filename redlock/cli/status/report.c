@@ -52,10 +52,10 @@ static bool same_token(const struct report *a, const struct report *b)
     return a->token_len == b->token_len && memcmp(a->token, b->token, a->token_len) == 0;
 }
 
-/* True: the master may vote, and stores a holder. */
+/* True: such a master stores a holder. */
 static bool counts(const struct report *report)
 {
-    return report->up && (report->token != NULL || report->readers > 0);
+    return report_tells(report) && (report->token != NULL || report->readers > 0);
 }
 
 /* The longest time for which a majority stores this token.  -1: for ever. */
@@ -78,7 +78,7 @@ static long long count_waiting(const struct status *status)
     long long waiting[REDLOCK_MASTERS_MAX] = {0};
 
     for (unsigned m = 0; m < status->masters; m++)
-        waiting[m] = status->reports[m].up ? status->reports[m].waiting : 0;
+        waiting[m] = report_tells(&status->reports[m]) ? status->reports[m].waiting : 0;
     return members_reach(&status->lists, waiting);
 }
 
@@ -88,7 +88,7 @@ static bool is_agreed(const struct status *status, unsigned slot, bool taken)
     quorum_mask masters = 0;
 
     for (unsigned m = 0; m < status->masters; m++)
-        if (status->reports[m].up && status->reports[m].knows_permits &&
+        if (report_tells(&status->reports[m]) && status->reports[m].knows_permits &&
             status->reports[m].is_taken[slot] == taken)
             masters |= mask_of(m);
     return decide(status, masters);
@@ -106,7 +106,7 @@ static void count_permits(const struct status *status, struct verdict *verdict)
         verdict->unknown += !is_taken(status, slot) && !is_agreed(status, slot, false);
     }
     for (unsigned m = 0; m < status->masters; m++)
-        verdict->seats += status->reports[m].up && status->reports[m].permits > 0;
+        verdict->seats += report_tells(&status->reports[m]) && status->reports[m].permits > 0;
 }
 
 static struct verdict judge(const struct status *status)
@@ -117,7 +117,8 @@ static struct verdict judge(const struct status *status)
         const struct report *one = &status->reports[i];
         quorum_mask same = 0;
 
-        if (!one->knows_holder || !one->up) /* A master that forgot does not know what is free. */
+        if (!one->knows_holder ||
+            !report_tells(one)) /* A master that forgot does not know what is free. */
             continue;
         verdict.known++;
         verdict.shared |= one->readers > 0 ? mask_of(i) : 0;
@@ -269,8 +270,10 @@ static const char *find_reason(const struct status *status, bool of_permits, uns
 {
     for (unsigned m = 0; m < status->masters; m++) {
         const struct report *report = &status->reports[m];
-        bool is_told = report->up && (of_permits ? report->knows_permits : report->knows_holder);
-        const char *why = of_permits && report->up ? report->permits_error : report->error;
+        bool is_told =
+            report_tells(report) && (of_permits ? report->knows_permits : report->knows_holder);
+        const char *why =
+            of_permits && report_tells(report) ? report->permits_error : report->error;
 
         if (is_told || why[0] == 0)
             continue;
@@ -490,7 +493,7 @@ static void print_json_master(const struct status *status, unsigned m)
         print_json_range("clock_offset_us", &report->offset, 1e3);
     if (report->has_rate)
         print_json_range("clock_rate_ppm", &report->rate_ppm, 1);
-    if ((report->up || report->warming) && report->knows_holder) {
+    if ((report_tells(report) || report->warming) && report->knows_holder) {
         cli_json_holder(report->token, report->token_len);
         if (report->readers > 0)
             (void)printf(",\"readers\":%lld", report->readers);

@@ -24,7 +24,8 @@ struct report {
     bool stranger;               /* It is no member of the set, and does not count. */
     unsigned questions, answers; /* How many queries were sent, and answered. */
     bool over;                   /* No more answers are awaited. */
-    bool up;                     /* It may vote. */
+    bool up;                     /* It may vote, and takes writes. */
+    bool refuses;                /* It may vote, but refuses writes now. */
     bool warming;                /* It is warming. */
     bool barred;                 /* Its clock is known to be wrong. */
     bool has_offset, has_rate;   /* The next two fields are valid. */
@@ -37,14 +38,15 @@ struct report {
     bool unwatched;              /* Warming: the time has passed, but no client watched. */
     drift_time asked_at;
     double round_trip_us;
-    char error[INSPECT_TEXT_MAX]; /* Why it is down, or cannot report the holder. */
-    char *token;                  /* The token of the holder.  NULL: free, or not known. */
-    size_t token_len;             /* A token of another program may contain NULs. */
-    long long ttl_ms;             /* How long the master stores the holder.  -1: for ever. */
-    long long readers;            /* The number of readers.  If > 0, there is no token. */
-    bool knows_holder;            /* The master reported the holder, or that there is none. */
-    long long waiting;            /* The number of clients in its queue (place.h). */
-    bool knows_permits;           /* The master reported which permits of this name it stores. */
+    char error[INSPECT_TEXT_MAX];   /* Why it is down, or cannot report the holder. */
+    char refusal[INSPECT_TEXT_MAX]; /* Why it refuses writes. */
+    char *token;                    /* The token of the holder.  NULL: free, or not known. */
+    size_t token_len;               /* A token of another program may contain NULs. */
+    long long ttl_ms;               /* How long the master stores the holder.  -1: for ever. */
+    long long readers;              /* The number of readers.  If > 0, there is no token. */
+    bool knows_holder;              /* The master reported the holder, or that there is none. */
+    long long waiting;              /* The number of clients in its queue (place.h). */
+    bool knows_permits;             /* The master reported which permits of this name it stores. */
     char permits_error[INSPECT_TEXT_MAX]; /* Why knows_permits is false. */
     unsigned permits;                     /* The number of permits of this name that it stores. */
     bool is_taken[REDLOCK_PERMITS_MAX];   /* By slot: the master stores this permit. */
@@ -67,6 +69,12 @@ struct status {
     struct members lists; /* Which masters decide. */
     struct report reports[REDLOCK_MASTERS_MAX];
 };
+
+/* True: the master has forgotten nothing, so what it says of the lock counts. */
+static inline bool report_tells(const struct report *report)
+{
+    return report->up || report->refuses;
+}
 
 /* True: a majority is up. */
 bool report_has_majority(const struct status *status);

@@ -19,7 +19,7 @@ static struct holders find_holders(const struct status *status)
     struct holders agreed;
 
     for (unsigned m = 0; m < status->masters; m++)
-        of[m] = status->reports[m].up ? &status->reports[m].holders : NULL;
+        of[m] = report_tells(&status->reports[m]) ? &status->reports[m].holders : NULL;
     (void)holders_agree(of, status->masters, &status->lists, &agreed);
     return agreed;
 }

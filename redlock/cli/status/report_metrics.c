@@ -106,12 +106,12 @@ static void print_lock(const struct status *status)
 void report_metrics(const struct status *status)
 {
     print_one("masters", "Masters that count: the members of the set.", status->counted);
-    print_one("masters_up", "Masters that may vote.", status->up);
+    print_one("masters_up", "Masters that may vote, and take writes.", status->up);
     print_one("majority", "1: a majority may vote.", report_has_majority(status));
     print_one("list_refused", "1: clients refuse the list of masters.", status->refused);
     print_one("set_changing", "1: a change of the set is not finished.",
               status->lists.from != status->lists.to);
-    print_of_masters(status, "master_up", "1: the master may vote.", up_of);
+    print_of_masters(status, "master_up", "1: the master may vote, and takes writes.", up_of);
     print_of_masters(status, "master_warming_seconds",
                      "How long until the master may vote; 0: it is not warming.", warming_of);
     print_of_masters(status, "master_round_trip_seconds", "How long an answer took.",

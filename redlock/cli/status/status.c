@@ -16,6 +16,7 @@
 #include "redlock/cli/common/foreign.h"
 #include "redlock/cli/common/loop.h"
 #include "redlock/cli/common/query.h"
+#include "redlock/cli/common/writes.h"
 #include "redlock/cli/set/marker.h"
 #include "redlock/cli/status/report.h"
 #include "redlock/client/inspect.h"
@@ -51,6 +52,7 @@ _Static_assert(REDLOCK_TOKEN_MAX + 1 == 129, "what GET_TOKEN asks for");
 
 enum query {
     QUERY_TIME,
+    QUERY_WRITES,
     QUERY_LOOK,
     QUERY_GET,
     QUERY_PTTL,
@@ -71,7 +73,7 @@ static drift_time read_clock(void)
     return now;
 }
 
-/* error NULL: the master may vote. */
+/* error NULL: the master may vote, and takes writes. */
 static void finish(struct status *status, struct report *report, const char *error)
 {
     if (report->over)
@@ -128,6 +130,8 @@ static void ask(struct status *status, unsigned master)
     report->asked = true;
     report->asked_at = read_clock();
     ask_one(status, master, QUERY_TIME, (const char *[]){"TIME", NULL});
+    report->questions++;
+    writes_ask(status->rl, master, QUERY_WRITES);
     if (client.restart_guard) {
         report->questions++;
         inspect_query(status->rl, master, QUERY_LOOK, look, marker_look(look, &seen.info, 0, 0, 0));
@@ -214,6 +218,9 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
     case QUERY_TIME: /* An error takes a round trip as well. */
         report->round_trip_us = (double)(read_clock() - report->asked_at) / 1e3;
         break;
+    case QUERY_WRITES:
+        (void)writes_are_refused(reply, report->refusal, sizeof report->refusal);
+        break;
     case QUERY_LOOK:
         take_look(report, reply);
         break;
@@ -248,14 +255,21 @@ static void settle(struct status *status, unsigned m)
     struct report *report = &status->reports[m];
     const struct inspect_client client = inspect_client(status->rl);
     const struct inspect_master master = inspect_master(status->rl, m);
+    bool is_ready = !client.restart_guard || (master.look.number != 0 && master.look.ready);
     struct marker_wait wait;
 
-    if (!client.restart_guard || (master.look.number != 0 && master.look.ready)) {
+    if (!is_ready && !marker_wait(status->rl, m, report->age_ms, &wait))
+        return;
+    if (report->refusal[0] != '\0') { /* A warming master takes no epoch then. */
+        report->refuses = is_ready;
+        finish(status, report, "");
+        memcpy(report->error, report->refusal, sizeof report->error);
+        return;
+    }
+    if (is_ready) {
         finish(status, report, NULL);
         return;
     }
-    if (!marker_wait(status->rl, m, report->age_ms, &wait))
-        return;
     report->warming = true;
     report->warming_ms = drift_to_ms(wait.left);
     report->witnessed = wait.is_witnessed;
@@ -374,7 +388,7 @@ static void skip_strangers(struct status *status)
         status->counted--;
         status->up -= report->up;
         status->warming -= report->warming;
-        report->up = report->warming = false;
+        report->up = report->refuses = report->warming = false;
         if (report->error[0] == '\0')
             (void)snprintf(report->error, sizeof report->error, "is no member of the set");
     }

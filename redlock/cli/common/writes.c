@@ -1,0 +1,75 @@
+/*
+ * writes.c - tries a write that cannot change anything, and knows the errors of masters that refuse
+ * it.
+ */
+#include "redlock/cli/common/writes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "redlock/base/text.h"
+#include "redlock/cli/common/query.h"
+#include "redlock/wire/keys.h"
+#include "redlock/wire/reply.h"
+
+/* The master itself knows best: what INFO says of disks, memory and replicas decides together with
+ * settings, and otherwise in each version.  SET is what a lock needs.  NX on a key that is there,
+ * and XX on one that is not, change nothing. */
+#define TRY_TO_WRITE                                            \
+    "local is=redis.call('pttl',KEYS[1])~=-2 and 'nx' or 'xx' " \
+    "return redis.pcall('set',KEYS[1],'',is)"
+
+/* All conditions in which a master that can be reached refuses writes.  In others its link does not
+ * come up: it loads its data (LOADING), runs a script for too long (BUSY), is a replica when the
+ * client connects, or has no room for a connection (maxclients). */
+static const struct {
+    const char *code, *cure;
+} rows[] = {
+    {"OOM", "give it memory: a larger maxmemory, or fewer keys"},
+    {"MISCONF", "see its log: it cannot write to its disk"},
+    {"NOREPLICAS", "set min-replicas-to-write 0: masters of a lock need no replicas"},
+    {"READONLY", "make it a master again (REPLICAOF NO ONE)"},
+};
+
+void writes_ask(struct redlock *rl, unsigned m, uint32_t query)
+{
+    query_send(rl, m, query, (const char *[]){"EVAL", TRY_TO_WRITE, "1", WIRE_MARKER, NULL});
+}
+
+/* The code and what follows it.  Redis 6 writes the place in the script before an error.  NULL:
+ * there is no such code. */
+static const char *find_code(const char *error, size_t *ret_row)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *at = strstr(error, rows[i].code);
+
+        if (at == NULL || (at > error && at[-1] != ' ' && at[-1] != '-') ||
+            at[strlen(rows[i].code)] != ' ')
+            continue;
+        *ret_row = i;
+        return at;
+    }
+    return NULL;
+}
+
+bool writes_are_refused(const struct reply *reply, char *text, size_t size)
+{
+    size_t row;
+    const char *error = reply->type == REPLY_ERROR ? find_code(reply->text, &row) : NULL, *end;
+
+    if (error == NULL)
+        return false;
+    /* The first sentence tells it; MISCONF has more. */
+    end = strstr(error, ". ");
+    (void)snprintf(text, size, "refuses writes: %.*s",
+                   end != NULL ? (int)(end - error) : (int)strlen(error), error);
+    (void)text_end_error(text);
+    return true;
+}
+
+const char *writes_cure(const char *error)
+{
+    size_t row;
+
+    return find_code(error, &row) != NULL ? rows[row].cure : NULL;
+}

@@ -1,0 +1,27 @@
+/*
+ * writes.h - whether a master takes writes now: for what is shown, not for locks.
+ *
+ * A lock needs no such question, since a master that refuses a SET says so itself.  But a command
+ * that only reads would call this master up.
+ */
+#ifndef REDLOCK_WRITES_H
+#define REDLOCK_WRITES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct redlock;
+struct reply;
+
+/* Ask a master whose link is up, as inspect_query() does.  It changes nothing there. */
+void writes_ask(struct redlock *rl, unsigned m, uint32_t query);
+
+/* Read the answer.  True: the master refuses writes, and text says why.  An ACL that forbids to ask
+ * says nothing of that. */
+bool writes_are_refused(const struct reply *reply, char *text, size_t size);
+
+/* What to change, if an error is that of a master that refuses writes.  NULL: it is another. */
+const char *writes_cure(const char *error);
+
+#endif /* REDLOCK_WRITES_H */

@@ -115,7 +115,9 @@ static void make_folder(void)
     strcpy(dir + len, ".XXXXXX");
     if (mkdtemp(dir) == NULL)
         cluster_die("cannot make %s: %s", dir, strerror(errno));
-    if (strlen(dir) + sizeof "/12345.sock" > sizeof((struct server *)0)->socket) {
+    /* An address holds no long path, and no blank as it is. */
+    if (strlen(dir) + sizeof "/12345.sock" > sizeof((struct server *)0)->socket ||
+        strchr(dir, ' ') != NULL) {
         strcpy(socket_dir, "/tmp/redlock-test-XXXXXX");
         if (mkdtemp(socket_dir) == NULL)
             cluster_die("cannot make %s: %s", socket_dir, strerror(errno));

@@ -80,10 +80,10 @@ step_report() {
     one_test_or_skip test-report "$root/test/partition/test-report"
 }
 
-# Tests the installed archive with link-time optimization, and with LLVM's own tools.
+# With link-time optimization: the unit tests, and the installed archive, that with LLVM's own tools, too.
 step_archive() {
-    configure lto gcc --buildtype=release -Db_lto=true
-    tests lto archive symbols
+    build lto gcc --buildtype=release -Db_lto=true
+    tests lto --suite unit "${not_again[@]}"
     if ! command -v llvm-objcopy >/dev/null; then
         note "skipped: there is no llvm-objcopy"
         count 0 0 1
@@ -98,12 +98,47 @@ step_archive() {
 step_no-tls() {
     local said status=0 want="redlock: open: rediss://: this build has no TLS (meson setup -Dtls=enabled, with OpenSSL) [wrong-argument]"
     build no-tls gcc --buildtype=debug -Dtls=disabled
-    tests no-tls --suite unit "${not_again[@]}"
+    tests no-tls --suite unit --no-suite compiler
     said=$("$builds/no-tls/redlock" --masters rediss://127.0.0.1:1 status 2>&1) || status=$?
     [ "$status" -eq 64 ] || give_up "rediss:// ends with $status"
     [ "$said" = "$want" ] || give_up "rediss:// says: $said"
     ! ldd "$builds/no-tls/redlock" | grep -E 'lib(ssl|crypto)' || give_up "it needs OpenSSL"
     count 1 0 0
+}
+
+step_stranger() {
+    as_stranger --suite unit
+}
+
+step_stranger-all() {
+    as_stranger --suite unit --suite live
+    configure lto gcc --buildtype=release -Db_lto=true
+    tests lto --suite live "${not_again[@]}"
+}
+
+# as_stranger ARG...: "meson test ARG..." as an ordinary user without capabilities, in a folder with
+# blanks, with surroundings that nobody expects.  Nothing may be left behind.
+as_stranger() {
+    local dir
+    dir=$(mktemp -d "/var/tmp/redlock check XXXXXX")
+    # shellcheck disable=SC2064 # This folder, and now
+    trap "rm -rf '$dir'" EXIT
+    mkdir "$dir/tree" "$dir/t m p"
+    tracked | tar -C "$root" -c -T - | tar -C "$dir/tree" -x
+    root=$dir/tree builds=$dir/builds
+    cd "$root" || return
+    build stranger gcc --buildtype=debug
+    if [ "$(id -u)" -eq 0 ]; then
+        chmod 755 "$dir"
+        chown -R nobody "$dir"
+        launcher=(setpriv --reuid=nobody --regid=nogroup --clear-groups --bounding-set=-all)
+    fi
+    # shellcheck disable=SC2016 # The inner shell's arguments
+    launcher+=(env -u HOME TMPDIR="$dir/t m p" MASTERS_PORT=x MASTERS_DIR=/nowhere REDLOCK_MASTERS=nonsense://
+        REDLOCK_RESTART_GUARD=soon REDLOCK_TLS_CA=/nowhere REDLOCK_TLS_CERT=/nowhere REDLOCK_TLS_VERIFY=perhaps
+        LC_ALL=de_DE.UTF-8 bash -c 'trap "" INT; umask 077; exec "$@"' bash)
+    tests stranger --no-rebuild "$@"
+    [ -z "$(ls -A "$dir/t m p")" ] || give_up "left behind: $(ls -A "$dir/t m p")"
 }
 
 step_partition-5() {

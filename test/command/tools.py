@@ -211,15 +211,9 @@ def password():
 # ---- Programs ----
 
 
-def preload(library):
-    """The variables that load it first.  A list of libraries cannot name a folder with a blank."""
-    return {"LD_PRELOAD": os.path.basename(library), "LD_LIBRARY_PATH": os.path.dirname(library)}
-
-
 def environment(**extra):
     env = {key: value for key, value in os.environ.items() if not key.startswith("REDLOCK_")}
-    env["REDLOCK_MASTERS"] = MASTERS
-    env.update(extra)
+    env = {**env, "REDLOCK_MASTERS": MASTERS, **extra}
     return {key: value for key, value in env.items() if value is not None}
 
 

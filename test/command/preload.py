@@ -1,0 +1,8 @@
+"""Programs that load one of our libraries before all others: nap.c, fail.c, test/partition/skew.c."""
+
+import os
+
+
+def preload(library):
+    """The variables that do it.  A list of libraries cannot name a folder with a blank."""
+    return {"LD_PRELOAD": os.path.basename(library), "LD_LIBRARY_PATH": os.path.dirname(library)}

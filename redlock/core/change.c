@@ -12,6 +12,9 @@
  *      less the drift, after its first prepare was sent.  Later answers do not count
  *      (is_in_time).  Before the ballot, queries announced max_ttl to Q(L) of each list
  *      (find_able), so a member that forgets its promise gets no epoch before the ballot ends.
+ *      One that lost its data unnoticed, and has another epoch since, may have forgotten that.  So
+ *      a promise counts only under an epoch that was known before the ballot (voters).  All who
+ *      promised have heard the announcement then, and still know it.
  *      A max_ttl that is too short for a ballot is raised, in queries, too (change_init).  A
  *      chosen version is written to all members of it and of the one before, and to masters that
  *      show an older version of our set (find_recipients).
@@ -278,6 +281,7 @@ static void begin_ballot(struct change *c, drift_time now, uint32_t random)
     c->ballots++;
     c->ballot_end = drift_deadline(now, lease, &c->config.drift);
     c->accepting = false;
+    c->voters = find_ready(c);
     c->promised = c->accepted = c->refused = 0;
     c->found_ballot = 0;
 }
@@ -344,6 +348,18 @@ static void on_other_ballot(struct change *c, unsigned master, change_ballot bal
     c->refused |= roster_bit(master);
 }
 
+/* False: too many have refused, or there is a quorum only with members whose epoch is new.  The
+ * next ballot asks those, too. */
+static bool may_succeed(const struct change *c)
+{
+    roster_mask able = find_able(c);
+
+    if (!roster_is_quorum(&c->newest, roster_members(&c->newest) & ~c->refused))
+        return false;
+    return c->accepting || !roster_is_quorum(&c->newest, able) ||
+           roster_is_quorum(&c->newest, c->promised | (able & c->voters & ~c->refused));
+}
+
 /* Returns true if the ballot is over. */
 static bool follow_ballot(struct change *c, drift_time now, uint32_t random)
 {
@@ -351,8 +367,7 @@ static bool follow_ballot(struct change *c, drift_time now, uint32_t random)
         begin_ballot(c, now, random);
     if (c->ballot == 0)
         return false;
-    if (now < c->ballot_end &&
-        roster_is_quorum(&c->newest, roster_members(&c->newest) & ~c->refused))
+    if (now < c->ballot_end && may_succeed(c))
         return false;
     end_ballot(c, now, random);
     return true;
@@ -505,7 +520,7 @@ static enum change_request find_request_of_phase(const struct change *c, unsigne
             return CHANGE_ASK_NOTHING;
         if (c->accepting)
             return c->accepted & bit ? CHANGE_ASK_NOTHING : CHANGE_ASK_ACCEPT;
-        return c->promised & bit ? CHANGE_ASK_NOTHING : CHANGE_ASK_PREPARE;
+        return c->voters & bit & ~c->promised ? CHANGE_ASK_PREPARE : CHANGE_ASK_NOTHING;
     case CHANGE_CHECKING:
         if (!(c->seen & bit) || is_looked(c, &c->masters[master]))
             return CHANGE_ASK_NOTHING;
@@ -676,6 +691,8 @@ void change_on_look(struct change *c, unsigned master, const struct change_look 
     m->known = true;
     m->looked = m->asked_at;
     m->ready = look->ready;
+    if (m->epoch != look->epoch)
+        c->voters &= ~roster_bit(master);
     m->epoch = look->epoch;
     m->high = look->high;
     m->look_at = look->ready ? DRIFT_NEVER : drift_add(now, c->config.look_every);

@@ -136,7 +136,8 @@ struct change {
     uint32_t round;       /* The greatest round that is known. */
     unsigned ballots;     /* How many ballots this machine has begun for this version. */
     drift_time ballot_end;
-    bool accepting; /* A quorum has promised, so the value is being proposed. */
+    bool accepting;     /* A quorum has promised, so the value is being proposed. */
+    roster_mask voters; /* Masters whose epoch was known when the ballot began, and is the same. */
     roster_mask promised, accepted, refused;
     change_ballot found_ballot; /* The greatest ballot of a value that a promise reported. */
     struct roster_lists found;  /* The value that was accepted in found_ballot. */

@@ -161,10 +161,15 @@ void place_on_left(struct place *p, quorum_mask left)
     p->full &= (quorum_mask)~left;
 }
 
+quorum_mask place_must_leave(const struct place *p, quorum_mask up)
+{
+    return p->asked & up & (quorum_mask)~members_all(p->members);
+}
+
 /* The token may still wait there, or hold the key.  Its release deletes it. */
 quorum_mask place_leave_removed(struct place *p, quorum_mask up)
 {
-    quorum_mask removed = p->asked & up & (quorum_mask)~members_all(p->members);
+    quorum_mask removed = place_must_leave(p, up);
 
     p->asked &= (quorum_mask)~removed;
     p->told &= (quorum_mask)~removed;

@@ -107,7 +107,8 @@ void place_on_named(struct place *p, unsigned master);
 void place_on_left(struct place *p, quorum_mask left);
 
 /* Masters that may have the waiter in their queues though they were removed from the set, and that
- * can be sent a command.  The caller takes it out of them. */
+ * can be sent a command.  place_leave_removed(): the caller takes it out of them. */
+quorum_mask place_must_leave(const struct place *p, quorum_mask up);
 quorum_mask place_leave_removed(struct place *p, quorum_mask up);
 
 /* Masters where the waiter's token may wait with it: all that were sent its ticket.  Rule 13 of

@@ -62,6 +62,9 @@ struct kind {
      * the script in full. */
     void (*on_ask)(struct redlock_lease *lease, const struct quorum_send *send);
     void (*on_ask_again)(struct redlock_lease *lease, unsigned master);
+    /* Whether on_step() has a command for this master that waits until it takes commands.  NULL: it
+     * never has. */
+    bool (*is_due)(const struct redlock_lease *lease, unsigned master);
     /* Masters that lack the token that is held are given it. */
     void (*on_give)(struct redlock_lease *lease, quorum_mask masters);
     /* These numbers belong to other masters from now on. */

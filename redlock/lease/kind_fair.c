@@ -147,6 +147,12 @@ static void on_step(struct redlock_lease *lease)
     leave(lease, place->asked & (quorum_mask)~settled);
 }
 
+/* The lease may make no step of its own before the link is closed. */
+static bool is_due(const struct redlock_lease *lease, unsigned master)
+{
+    return place_must_leave(lease_extra(lease), mask_of(master)) != 0;
+}
+
 static void on_ask(struct redlock_lease *lease, const struct quorum_send *send)
 {
     place_on_ask(lease_extra(lease), send->to);
@@ -217,6 +223,7 @@ const struct kind kind_fair = {
     .init = init,
     .fill = fill,
     .on_step = on_step,
+    .is_due = is_due,
     .on_ask = on_ask,
     .on_ask_again = on_ask_again,
     .on_detach = on_detach,

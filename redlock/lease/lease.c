@@ -543,13 +543,21 @@ void leases_on_vote(struct leases *leases, unsigned master, const struct ask *as
         on_vote(lease, master, ask, vote, "");
 }
 
+/* The machine knows nothing of it. */
+static bool is_due(const struct redlock_lease *lease, unsigned master)
+{
+    const struct kind *kind = lease_kind(lease);
+
+    return kind->is_due != NULL && kind->is_due(lease, master);
+}
+
 void leases_on_change(struct leases *leases, unsigned master)
 {
     for (uint32_t i = 0; i < leases->slots_len; i++) {
         struct redlock_lease *lease = leases->slots[i];
         struct quorum_event event = {.type = QUORUM_EV_LINK, .master = master};
 
-        if (lease == NULL || !quorum_cares(&lease->q, master))
+        if (lease == NULL || !(quorum_cares(&lease->q, master) || is_due(lease, master)))
             continue;
         lease_step(lease, &event);
         lease_reap(lease);
@@ -584,7 +592,7 @@ void leases_on_room(struct leases *leases, unsigned master)
 
         if (!(leases->masters->peers.up & mask_of(master)))
             return;
-        if (lease == NULL || !quorum_must_release(&lease->q, master))
+        if (lease == NULL || !(quorum_must_release(&lease->q, master) || is_due(lease, master)))
             continue;
         lease_step(lease, &event);
         lease_reap(lease);

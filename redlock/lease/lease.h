@@ -71,7 +71,7 @@ void leases_on_change(struct leases *leases, unsigned master);
 /* The set of masters has changed.  joined: members that were none before.  left: numbers that
  * belong to other masters from now on. */
 void leases_on_set(struct leases *leases, quorum_mask joined, quorum_mask left);
-/* A full queue has room again: send the releases that did not fit. */
+/* A full queue has room again: send the releases that did not fit, and leave queues. */
 void leases_on_room(struct leases *leases, unsigned master);
 
 #endif /* REDLOCK_LEASE_H */

@@ -226,6 +226,35 @@ TEST(a_late_promise_does_not_count)
     CHECK_UINT(act.prepare, 4);
 }
 
+/* B lost its data before the ballot began, and nobody has told it since how long ballots last.  If
+ * A forgot its promise, it could get an epoch too soon. */
+TEST(a_promise_needs_an_epoch_from_before_the_ballot)
+{
+    for (unsigned is_back = 0; is_back < 2; is_back++) {
+        begin_simple();
+        yes(A);
+        reply(B, CHANGE_CHANGED, 0);
+        now += LOOKS * DRIFT_MS;
+        change_on_link(&c, C, is_back);
+        next();
+        CHECK_UINT(act.look, is_back ? 1u << B | 1u << C : 1u << B);
+        if (is_back) /* With its data. */
+            look(C, 3, 1, ABC);
+        look(B, 7, 1, ABC);
+        next();
+        CHECK_UINT(act.prepare, is_back ? 1u << C : 0);
+        CHECK_INT(c.phase, is_back ? CHANGE_CHOOSING : CHANGE_PAUSING);
+        if (is_back) {
+            yes(C);
+            CHECK_UINT(act.accept, 1u << A | 1u << B | 1u << C);
+        } else {
+            now += PAUSE;
+            next();
+            CHECK_UINT(act.prepare, 1u << A | 1u << B);
+        }
+    }
+}
+
 TEST(pauses_are_random_and_double)
 {
     begin_simple();
@@ -558,11 +587,12 @@ TEST(all_have_words)
 }
 
 CHECK_MAIN(RUN(from_simple_to_joint), RUN(a_ballot_ends), RUN(a_ballot_has_time_to_end),
-           RUN(a_late_promise_does_not_count), RUN(pauses_are_random_and_double),
-           RUN(a_greater_ballot_is_overcome), RUN(what_was_accepted_is_proposed),
-           RUN(the_leases_of_before_end), RUN(a_longer_lease_is_waited_for),
-           RUN(a_member_that_forgot_is_seen_again), RUN(new_members_are_waited_for),
-           RUN(a_majority_of_the_new_list_is_waited_for), RUN(too_few_answer), RUN(other_ends),
-           RUN(a_foreign_master), RUN(a_wish_is_refused), RUN(all_are_told),
-           RUN(another_change_comes_first), RUN(a_found_change_is_finished_or_given_up),
-           RUN(a_link_that_breaks), RUN(the_roster_is_full), RUN(all_have_words))
+           RUN(a_late_promise_does_not_count), RUN(a_promise_needs_an_epoch_from_before_the_ballot),
+           RUN(pauses_are_random_and_double), RUN(a_greater_ballot_is_overcome),
+           RUN(what_was_accepted_is_proposed), RUN(the_leases_of_before_end),
+           RUN(a_longer_lease_is_waited_for), RUN(a_member_that_forgot_is_seen_again),
+           RUN(new_members_are_waited_for), RUN(a_majority_of_the_new_list_is_waited_for),
+           RUN(too_few_answer), RUN(other_ends), RUN(a_foreign_master), RUN(a_wish_is_refused),
+           RUN(all_are_told), RUN(another_change_comes_first),
+           RUN(a_found_change_is_finished_or_given_up), RUN(a_link_that_breaks),
+           RUN(the_roster_is_full), RUN(all_have_words))

@@ -80,19 +80,27 @@ TEST(a_waiter_leaves_a_master_that_was_removed)
 
 TEST(a_removed_master_that_was_away_is_left_when_it_is_back)
 {
-    struct redlock_lease *lease;
-    unsigned before;
+    for (unsigned had_no_room = 0; had_no_room < 2; had_no_room++) {
+        struct redlock_lease *lease;
+        unsigned before;
 
-    begin();
-    lease = wait_in_line();
-    before = sent_len;
-    masters.peers.up = 5;
-    remove_the_second();
-    CHECK_UINT(sent_len, before);
-    masters.peers.up = 7;
-    lease_wake(lease, 0);
-    CHECK_UINT(leaves(lease, 1, before), 1);
-    end();
+        begin();
+        lease = wait_in_line();
+        before = sent_len;
+        masters.peers.up = 5;
+        remove_the_second();
+        leases_on_change(&leases, 1);
+        CHECK_UINT(sent_len, before);
+        masters.peers.up = 7;
+        if (had_no_room)
+            leases_on_room(&leases, 1);
+        else
+            leases_on_change(&leases, 1);
+        CHECK_UINT(leaves(lease, 1, before), 1);
+        CHECK_UINT(sent_len, before + 1);
+        CHECK_INT(lease->q.state, QUORUM_PAUSING);
+        end();
+    }
 }
 
 /* A token stands, so masters that granted the lock keep the place until the release. */

@@ -513,6 +513,7 @@ struct redlock_stats {
      * was lost. */
     struct redlock_histogram hold;
     struct redlock_histogram extend; /* For each of extended: the time from its requests. */
+    uint64_t unconfirmed; /* Unlocks that too few masters confirmed: they ended UNREACHABLE. */
 };
 /* Returns OK, E_INVAL, E_STATE. */
 REDLOCK_API REDLOCK_MUST_CHECK int redlock_stats(struct redlock *rl,

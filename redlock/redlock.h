@@ -92,6 +92,7 @@ REDLOCK_API REDLOCK_MUST_CHECK const char *redlock_strerror(int status);
 /* The version of the library, as in "1.2.3".  Any thread. */
 REDLOCK_API REDLOCK_MUST_CHECK const char *redlock_version(void);
 
+/* The library logs warnings and information.  Nothing is of the other levels yet. */
 enum redlock_level { REDLOCK_LOG_ERROR, REDLOCK_LOG_WARNING, REDLOCK_LOG_INFO, REDLOCK_LOG_DEBUG };
 
 /*
@@ -513,6 +514,7 @@ struct redlock_stats {
      * was lost. */
     struct redlock_histogram hold;
     struct redlock_histogram extend; /* For each of extended: the time from its requests. */
+    uint64_t unconfirmed; /* Unlocks that too few masters confirmed: they ended UNREACHABLE. */
 };
 /* Returns OK, E_INVAL, E_STATE. */
 REDLOCK_API REDLOCK_MUST_CHECK int redlock_stats(struct redlock *rl,

@@ -234,6 +234,7 @@ class lease
     }
     lease(const lease &) = delete;
     lease &operator=(const lease &) = delete;
+    /* Throws nothing: a release that is not confirmed is logged, and counted in stats(). */
     ~lease()
     {
         (void)redlock_unlock(lease_);

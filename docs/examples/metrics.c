@@ -80,6 +80,9 @@ static void print_client(FILE *out, const struct redlock_stats *stats)
                   stats->unreachable);
     (void)fprintf(out, PREFIX "failed_locks_total{reason=\"too_late\"} %" PRIu64 "\n",
                   stats->too_late);
+    print_head(out, "unconfirmed_releases", "counter",
+               "Releases that too few masters confirmed: the lock may last until its ttl is over.");
+    (void)fprintf(out, PREFIX "unconfirmed_releases_total %" PRIu64 "\n", stats->unconfirmed);
     print_head(out, "lost", "counter", "Locks that were lost while they were held.");
     (void)fprintf(out, PREFIX "lost_total %" PRIu64 "\n", stats->lost);
 }

@@ -13,7 +13,7 @@ _redlock_options="--clock-guard --connect-timeout --help --json --masters --mast
 _redlock_own_options() {
     case $1 in
     acl) echo --fair --fence --names --permits --shared --user ;;
-    bench) echo --contend --cycles --fair --fence --hold-ms --in-flight --mode --permits --reentrant \
+    bench) echo --contend --cycles --fair --fence --hold-ms --in-flight --mode --note --permits --reentrant \
         --resources --shared --threads ;;
     doctor) echo --fair --fence --names --permits --shared ;;
     extend) echo --permits --shared --ttl ;;

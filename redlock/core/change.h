@@ -86,10 +86,12 @@ enum change_status {
 #define CHANGE_TTL_MIN_MS 1000
 
 struct change_config {
-    uint64_t set;          /* The set to change.  0: that of the first master that answers. */
-    uint32_t max_ttl_ms;   /* The longest lease that queries announce.  A ballot lasts no
-                            * longer.  A smaller value is raised to CHANGE_TTL_MIN_MS. */
-    bool gives_up;         /* Give up a joint configuration that another wish has begun. */
+    uint64_t set;        /* The set to change.  0: that of the first master that answers. */
+    uint32_t max_ttl_ms; /* The longest lease that queries announce.  A ballot lasts no
+                          * longer.  A smaller value is raised to CHANGE_TTL_MIN_MS. */
+    /* Give up a joint configuration that another wish has begun.  The command does not: it finishes
+     * it, unless the list before it is wished.  The simulator also does the other. */
+    bool gives_up;
     bool allows_even;      /* An even number of members is wished. */
     drift_span timeout;    /* How long to wait for masters that do not answer. */
     drift_span look_every; /* The time between two queries of a master that is not ready. */

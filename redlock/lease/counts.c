@@ -8,8 +8,10 @@ void counts_on_end(const struct redlock_lease *lease, int status, drift_time sin
 {
     struct redlock_stats *stats = &lease->leases->env->stats;
 
-    if (lease->op == LEASE_OP_UNLOCK)
+    if (lease->op == LEASE_OP_UNLOCK) {
         stats->released += status == REDLOCK_OK;
+        stats->unconfirmed += status == REDLOCK_UNREACHABLE;
+    }
     if (lease->op != LEASE_OP_LOCK)
         return;
     if (status == REDLOCK_OK) {

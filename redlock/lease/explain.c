@@ -144,6 +144,8 @@ void explain_revoked(const struct redlock_lease *lease, unsigned master, const c
             leases->revoked.text, master + 1, masters_name(leases->masters, master));
 }
 
+static const char unconfirmed[] = "too few masters confirmed it";
+
 static struct answers answers_of_op(const struct redlock_lease *lease)
 {
     return (struct answers){.silent = lease->silent, .refused = lease_refused(lease)};
@@ -172,7 +174,7 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
     else if (status == REDLOCK_LOST && lease->adopted)
         why = "the lock is not held with this token"; /* Perhaps it never was. */
     else if (status == REDLOCK_UNREACHABLE && op == LEASE_OP_UNLOCK)
-        why = "too few masters confirmed it";
+        why = unconfirmed;
     else if (status == REDLOCK_CONTENDED && lease_kind(lease)->slots != NULL)
         why = all_permits_taken(lease, taken);
     else if (status == REDLOCK_CONTENDED)
@@ -181,6 +183,17 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
         why = "the client was closed meanwhile";
     (void)error_set(status, "%s %s: %s%s%s", op_name(op), name, why, troubles[0] != 0 ? ": " : "",
                     troubles);
+}
+
+void explain_unconfirmed(const struct redlock_lease *lease)
+{
+    char name[QUOTED_MAX], troubles[ERROR_MESSAGE_MAX];
+
+    quote_names(lease, name, sizeof name);
+    list_troubles(lease->leases, answers_of_op(lease), REDLOCK_UNREACHABLE, troubles,
+                  sizeof troubles);
+    env_log(lease->leases->env, REDLOCK_LOG_WARNING, MSG_NO_MAJORITY, "release %s: %s%s%s", name,
+            unconfirmed, troubles[0] != '\0' ? ": " : "", troubles);
 }
 
 int explain_wait(const struct redlock_lease *lease)

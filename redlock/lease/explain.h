@@ -10,6 +10,10 @@
 /* Set the thread's message: why op ended with status. */
 void explain_end(const struct redlock_lease *lease, enum lease_op op, int status);
 
+/* Log why an unlock ended UNREACHABLE.  A caller whose work is done may not look at its status, as
+ * at the end of a scope in C++. */
+void explain_unconfirmed(const struct redlock_lease *lease);
+
 /* Set the thread's message: why too few masters may vote. */
 void explain_ready(const struct leases *leases, int status);
 

@@ -418,6 +418,8 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
                                  event->type == QUORUM_EV_REPLY &&
                                  event->command == QUORUM_CMD_RAISE;
     counts_on_end(lease, actions.status, since, sent, event->now);
+    if (lease->op == LEASE_OP_UNLOCK && actions.status == REDLOCK_UNREACHABLE)
+        explain_unconfirmed(lease);
     end_op(lease, actions.status);
 }
 

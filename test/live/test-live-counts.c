@@ -184,6 +184,59 @@ TEST(masters_that_hang)
     each_kind(lock_beside_two_that_hang, 200);
 }
 
+static char unconfirmed[512]; /* The latest such line of the log. */
+
+static void note_unconfirmed(void *arg, enum redlock_level level, const char *message)
+{
+    (void)arg;
+    if (strncmp(message, "release ", 8) != 0)
+        return;
+    CHECK_INT(level, REDLOCK_LOG_WARNING);
+    (void)snprintf(unconfirmed, sizeof unconfirmed, "%s", message);
+}
+
+static void open_noting(struct redlock_options *opts)
+{
+    opts->reply_timeout_ms = 1000;
+    opts->log = note_unconfirmed;
+}
+
+/* The caller learns it from the status.  So does who reads the log, since a caller may not look. */
+static void unlock_beside_two_that_hang(struct pilot *pilot)
+{
+    struct redlock_lease *lease;
+
+    unconfirmed[0] = '\0';
+    CHECK(pilot_until_up(pilot, 3));
+    CHECK_INT(pilot_lock_for(pilot, "x", TTL_MS, false, 0, &lease), REDLOCK_OK);
+    CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_OK);
+    CHECK_UINT(pilot_stats(pilot).unconfirmed, 0);
+    CHECK_STR(unconfirmed, "");
+    CHECK_INT(pilot_lock_for(pilot, "y", TTL_MS, false, 0, &lease), REDLOCK_OK);
+    server_pause(&three.server[0]);
+    server_pause(&three.server[1]);
+    CHECK_INT(pilot_unlock(pilot, lease), REDLOCK_UNREACHABLE);
+    CHECK_UINT(pilot_stats(pilot).unconfirmed, 1);
+    CHECK_UINT(pilot_stats(pilot).released, 1);
+    CHECK_HAS(unconfirmed, "release y: too few masters confirmed it: masters 1 and 2 (");
+    CHECK_HAS(unconfirmed, "no answer within 1000 ms [no-majority]");
+}
+
+TEST(a_release_that_is_not_confirmed)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct pilot pilot;
+
+        check_row = pilot_kind_name(kind);
+        cluster_ready(&three, 3);
+        CHECK_INT(pilot_try_open(&pilot, kind, cluster_masters(&three), open_noting), REDLOCK_OK);
+        unlock_beside_two_that_hang(&pilot);
+        server_resume(&three.server[0]);
+        server_resume(&three.server[1]);
+        pilot_close(&pilot);
+    }
+}
+
 static bool is_broken(void *arg)
 {
     return stats_of(arg, 1).breaks > 0;
@@ -236,5 +289,5 @@ TEST(bad_numbers_and_other_sizes)
 }
 
 CHECK_MAIN(RUN(one_of_each), RUN(other_ends_of_a_hold), RUN(a_taken_lock_is_refused),
-           RUN(an_acl_that_forbids), RUN(masters_that_hang), RUN(a_link_that_breaks),
-           RUN(bad_numbers_and_other_sizes))
+           RUN(an_acl_that_forbids), RUN(masters_that_hang), RUN(a_release_that_is_not_confirmed),
+           RUN(a_link_that_breaks), RUN(bad_numbers_and_other_sizes))

@@ -260,6 +260,31 @@ static void readiness_and_figures()
     CHECK(thrown_by([&] { client.master_stats(16); }).code() == redlockpp::status::invalid);
 }
 
+/* The work is done.  So the end of its scope does not fail. */
+static void a_scope_whose_release_is_not_confirmed()
+{
+    redlockpp::options opts;
+    std::string logged;
+
+    cluster_ready(&three, 3);
+    opts.masters = cluster_masters(&three);
+    opts.reply_timeout = 1s;
+    opts.log = [&](redlock_level, const char *line) { logged += line; };
+    redlockpp::client client(opts);
+    {
+        redlockpp::lease lease = client.lock("jobs/7", for_a_minute());
+        redlockpp::lease other = client.lock("jobs/8", for_a_minute());
+
+        server_pause(&three.server[0]);
+        server_pause(&three.server[1]);
+        CHECK(thrown_by([&] { other.unlock(); }).code() == redlockpp::status::unreachable);
+    }
+    CHECK(client.stats().unconfirmed == 2);
+    CHECK(logged.find("release jobs/7: too few masters confirmed it") != std::string::npos);
+    server_resume(&three.server[0]);
+    server_resume(&three.server[1]);
+}
+
 static const struct {
     const char *name;
     void (*run)();
@@ -275,6 +300,7 @@ static const struct {
     {"another_thread_interrupts", another_thread_interrupts},
     {"a_lost_lock_is_told", a_lost_lock_is_told},
     {"readiness_and_figures", readiness_and_figures},
+    {"a_scope_whose_release_is_not_confirmed", a_scope_whose_release_is_not_confirmed},
 };
 
 int main(int argc, char **argv)

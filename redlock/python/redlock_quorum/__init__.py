@@ -23,6 +23,7 @@ open it in the child.
 from __future__ import annotations
 
 import _thread
+import logging
 import math
 import threading
 import weakref
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 FOREVER = float("inf")
+_log = logging.getLogger(__name__)
 _UINT32_MAX = 0xFFFFFFFF
 # How often the main thread looks for a signal that came just before it slept, and interrupts again a
 # call that had not begun.  Chosen.
@@ -170,7 +172,8 @@ class Lease:
     """A lock that was acquired.  Leaving its `with` block releases it.
 
     If the lock was lost before, the end of the block raises Lost, unless another exception
-    passes.  After unlock() or detach() the lease is not held.
+    passes.  If too few masters confirm the release, the work is done all the same: the end of the
+    block logs a warning, and raises nothing.  After unlock() or detach() the lease is not held.
     """
 
     def __init__(self, client: Client, callback: Any) -> None:
@@ -198,6 +201,8 @@ class Lease:
                  trace: Optional[TracebackType]) -> None:
         try:
             self.unlock()
+        except Unreachable as error:
+            _log.warning("%s", error)
         except Error:
             if kind is None:
                 raise
@@ -220,7 +225,8 @@ class Lease:
         _check(lib.redlock_extend(self._open_handle(), _ms("ttl", ttl)), self._client._handle)
 
     def unlock(self) -> None:
-        """Release the lock.  Raises Lost if it was not held any more."""
+        """Release the lock.  Raises Lost if it was not held any more, and Unreachable if too few masters
+        confirmed the release: the lock then ends by itself after its ttl, if not before."""
         if self._is_open():
             self._end(lib.redlock_unlock)
 

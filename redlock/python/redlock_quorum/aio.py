@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any, Awaitable, Callable, Generator, Iterable, Optional, Type, Union
 
 import redlock_quorum as base
-from redlock_quorum import Error
+from redlock_quorum import Error, Unreachable
 from redlock_quorum._library import ffi, lib
 
 __all__ = ["Client", "Lease"]
@@ -46,6 +46,8 @@ class Lease(base.Lease):
                         trace: Optional[TracebackType]) -> None:
         try:
             await self.unlock()
+        except Unreachable as error:
+            base._log.warning("%s", error)
         except Error:
             if kind is None:
                 raise

@@ -23,11 +23,12 @@
 #include "redlock/wire/name.h"
 #include "redlock/wire/reply.h"
 #include "redlock/wire/revocation.h"
+#include "redlock/wire/vote.h"
 
 /* USER@HOST/PID, of 12, 14 and 7 bytes at most: PIDs are below 2^22. */
 #define WHO_MAX (REDLOCK_TOKEN_MAX - WIRE_REVOKED_LEN - 2 - REDLOCK_NOTE_MAX)
 
-enum query { QUERY_READ, QUERY_REVOKE, QUERY_DELETE };
+enum query { QUERY_READ, QUERY_REVOKE, QUERY_RAISE, QUERY_DELETE };
 
 struct revoking {
     struct cli *cli;
@@ -99,6 +100,13 @@ static const char *take(struct revoking *r, unsigned m, enum query query, const 
     }
     if (query == QUERY_REVOKE && reply->type == REPLY_NIL)
         return "its epoch, or its set, has just changed";
+    if (query == QUERY_RAISE) {
+        const struct vote vote = vote_read(QUORUM_CMD_RAISE, reply);
+
+        if (vote.vote == QUORUM_VOTE_YES)
+            revoke_on_raised(&r->revoke, m, vote.counter);
+        return vote.vote == QUORUM_VOTE_YES ? "" : "it stores the text no more";
+    }
     if (query != QUERY_DELETE || reply->type != REPLY_INTEGER)
         return "answered with garbage";
     r->deleted |= mask_of(m);
@@ -131,19 +139,22 @@ static size_t write_query(const struct revoking *r, unsigned m, enum query query
         .token = r->revoke.text,
         .text = r->text,
         .state = is_guarded ? r->state[m] : "",
-        .number = r->revoke.number,
     };
     const struct wire_args args = {
         .name = r->key,
         .name_len = r->key_len,
         .token = r->text,
         .token_len = strlen(r->text),
+        .counter = r->revoke.number,
+        .epoch = r->state[m],
     };
 
     if (query == QUERY_READ)
         return revocation_write(buf, &read);
     if (query == QUERY_REVOKE)
         return revocation_write(buf, &revoke);
+    if (query == QUERY_RAISE)
+        return wire_script(buf, SCRIPT_RAISE, true, &args);
     return wire_script(buf, r->wanted->permit > 0 ? SCRIPT_RELEASE_PERMIT : SCRIPT_RELEASE, true,
                        &args);
 }
@@ -382,6 +393,9 @@ static int carry_out(struct revoking *r)
                 show_name(r, name));
         return CLI_LOST;
     }
+    ask(r, revoke_behind(&r->revoke), QUERY_RAISE);
+    if (r->revoke.is_guarded && revoke_number(&r->revoke) == 0)
+        cli_hint("no fencing number is known: too few masters counted");
     if (r->wanted->now)
         return delete_now(r, revoked);
     return print(r, mask_count(revoked), revoke_left_ms(&r->revoke), revoke_number(&r->revoke));

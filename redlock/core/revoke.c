@@ -34,6 +34,15 @@ void revoke_on_done(struct revoke *r, unsigned master, const struct revoke_done 
     assert(master < QUORUM_MASTERS_MAX);
     r->did[master] = *done;
     r->done |= mask_of(master);
+    if (done->number > r->number)
+        r->number = done->number;
+}
+
+/* The number stays: rivals may have counted beyond it meanwhile. */
+void revoke_on_raised(struct revoke *r, unsigned master, uint64_t number)
+{
+    assert(revoke_behind(r) & mask_of(master));
+    r->did[master].number = number;
 }
 
 /* Rule 2.  An older version counts: no client obeys it that knows ours, and it changes no key. */
@@ -91,16 +100,6 @@ static void find_holder(struct revoke *r, enum revoke_what what)
     }
 }
 
-/* Rule 4. */
-static void find_number(struct revoke *r)
-{
-    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
-        if (counts(r, m) && r->seen[m].number >= r->number && r->seen[m].number > 0)
-            r->number = r->seen[m].number + 1;
-    if (r->number > QUORUM_FENCE_MAX)
-        r->number = 0;
-}
-
 static enum revoke_status find_other(struct revoke *r)
 {
     find_holder(r, REVOKE_REVOKED);
@@ -129,7 +128,6 @@ enum revoke_status revoke_choose(struct revoke *r)
     find_holder(r, REVOKE_READERS);
     if (r->holders == 0)
         return find_other(r);
-    find_number(r);
     return REVOKE_OK;
 }
 
@@ -157,14 +155,26 @@ enum revoke_status revoke_judge(struct revoke *r, uint32_t ago_ms)
     return !was_there && decide(r, r->done) ? REVOKE_NOBODY : REVOKE_TOO_FEW;
 }
 
-uint64_t revoke_number(const struct revoke *r)
+/* The masters that stored the text and counted in one step, to a number of this range. */
+static quorum_mask counted_to(const struct revoke *r, uint64_t least, uint64_t most)
 {
-    quorum_mask raised = 0;
+    quorum_mask masters = 0;
 
     for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
-        if ((r->done & mask_of(m)) && r->did[m].is_raised)
-            raised |= mask_of(m);
-    return decide(r, raised) ? r->number : 0;
+        if ((r->done & mask_of(m)) && r->did[m].number >= least && r->did[m].number <= most)
+            masters |= mask_of(m);
+    return masters;
+}
+
+quorum_mask revoke_behind(const struct revoke *r)
+{
+    return r->number > 1 ? counted_to(r, 1, r->number - 1) : 0;
+}
+
+/* Rule 4. */
+uint64_t revoke_number(const struct revoke *r)
+{
+    return r->number > 0 && decide(r, counted_to(r, r->number, UINT64_MAX)) ? r->number : 0;
 }
 
 /* How long the key of this master stays. */

@@ -17,8 +17,10 @@
  *  3. The holder is the token that most masters store, if it may be a majority together with
  *     masters that did not answer.  Otherwise nobody holds the lock.
  *  4. Fencing tokens of later holders are greater than the number, and those of the holder and all
- *     before it are smaller.  A majority reported its counters, and a majority raises them to
- *     one more than the greatest.  Each majority shares a master with both.
+ *     before it are smaller.  It is the greatest to which a master counted in the step that stored
+ *     the text.  A majority did so, and the others of it count on to the number while they store
+ *     the text.  What was read before is not used: the holder may have counted on since.
+ *     docs/safety.md has the proof.
  *  5. The name is free for others when it is free on a majority.
  */
 #ifndef REDLOCK_REVOKE_H
@@ -43,7 +45,6 @@ enum revoke_what {
 struct revoke_seen {
     enum revoke_what what;
     uint64_t version; /* Of its configuration.  0: it has no epoch, or no marker was read. */
-    uint64_t number;  /* To which its fencing counter has counted.  0: not known. */
     uint32_t left_ms; /* Until the key ends. */
     char text[REDLOCK_TOKEN_MAX + 1]; /* TOKEN, REVOKED. */
 };
@@ -51,8 +52,8 @@ struct revoke_seen {
 /* What a master did. */
 struct revoke_done {
     bool is_revoked; /* It stores the text now.  Otherwise it did not store the holder. */
-    bool is_raised;  /* Its counter has reached the number. */
     uint32_t left_ms;
+    uint64_t number; /* To which its fencing counter counted with the text.  0: it did not. */
 };
 
 enum revoke_status {
@@ -76,7 +77,7 @@ struct revoke {
     bool has_readers;                 /* The holders are readers. */
     char text[REDLOCK_TOKEN_MAX + 1]; /* The token, or of what revoked it. */
     uint32_t ago_ms;                  /* Since the masters were asked to revoke it. */
-    uint64_t number;                  /* To raise the counters to.  0: they are not known. */
+    uint64_t number;                  /* The greatest that was counted to.  0: none. */
     unsigned culprit;
 };
 
@@ -85,6 +86,8 @@ void revoke_init(struct revoke *r, const struct members *lists, bool is_guarded,
 /* Answers.  A master that does not answer is left out. */
 void revoke_on_read(struct revoke *r, unsigned master, const struct revoke_seen *seen);
 void revoke_on_done(struct revoke *r, unsigned master, const struct revoke_done *done);
+/* The master counted on to this number while it stored the text. */
+void revoke_on_raised(struct revoke *r, unsigned master, uint64_t number);
 
 /* All have answered that will.  Find the holder.  OK: there is one. */
 enum revoke_status revoke_choose(struct revoke *r);
@@ -95,7 +98,10 @@ enum revoke_status revoke_judge(struct revoke *r, uint32_t ago_ms);
 /* The masters that store the text of this attempt. */
 quorum_mask revoke_masters(const struct revoke *r);
 
-/* The number that a majority has raised its counters to.  0: none has. */
+/* It is revoked.  The masters that have to count on to r->number. */
+quorum_mask revoke_behind(const struct revoke *r);
+
+/* The number that a majority has counted to.  0: there is none. */
 uint64_t revoke_number(const struct revoke *r);
 
 /* When the name is free for others at the latest, from the latest answers on. */

@@ -31,5 +31,6 @@ end
 if redis.call('get', KEYS[1]) ~= ARGV[1] then
     return 0
 end
+local least = ARGV[2]
 -- @part raise_counter
 return number

@@ -15,7 +15,7 @@ _Static_assert(REDLOCK_TOKEN_MAX + 1 == 129, "what revoke.lua reads of a string"
 size_t revocation_write(char *buf, const struct revocation *revocation)
 {
     bool has_marker = revocation->state[0] != '\0';
-    char *p = put_script(buf, 9u + has_marker, SCRIPT_REVOKE, true);
+    char *p = put_script(buf, 8u + has_marker, SCRIPT_REVOKE, true);
 
     assert(revocation->key_len <= WIRE_KEY_MAX);
     assert(strlen(revocation->token) <= REDLOCK_TOKEN_MAX);
@@ -25,9 +25,8 @@ size_t revocation_write(char *buf, const struct revocation *revocation)
     if (has_marker)
         p = PUT_CONSTANT(p, "$14\r\n" WIRE_MARKER "\r\n");
     p = put_bulk(p, revocation->token, strlen(revocation->token));
-    p = put_number(p, revocation->number);
-    p = put_number(p, wire_counter(revocation->key, revocation->key_len));
     p = put_bulk(p, revocation->state, strlen(revocation->state));
+    p = put_number(p, wire_counter(revocation->key, revocation->key_len));
     p = put_bulk(p, revocation->text, strlen(revocation->text));
     assert((size_t)(p - buf) <= WIRE_MAX);
     return (size_t)(p - buf);
@@ -88,8 +87,8 @@ static const char *parse_state(const char *p, char state[WIRE_STATE_MAX + 1],
 bool revocation_read(const struct reply *reply, char state[WIRE_STATE_MAX + 1],
                      struct revoke_seen *ret_seen)
 {
-    struct revoke_seen seen = {.number = 0};
-    int64_t number, left;
+    struct revoke_seen seen = {.version = 0};
+    int64_t left;
     const char *p, *type;
     size_t type_len, value_len;
 
@@ -98,8 +97,8 @@ bool revocation_read(const struct reply *reply, char state[WIRE_STATE_MAX + 1],
     p = parse_state(reply->text, state, &seen);
     if (p == NULL)
         return false;
-    p = parse_number(parse_number(p, &number), &left);
-    if (p == NULL || number < 0)
+    p = parse_number(p, &left);
+    if (p == NULL)
         return false;
     type = p;
     type_len = strcspn(type, " ");
@@ -107,7 +106,6 @@ bool revocation_read(const struct reply *reply, char state[WIRE_STATE_MAX + 1],
         return false;
     p = type + type_len + 1;
     value_len = reply->text_len - (size_t)(p - reply->text);
-    seen.number = (uint64_t)number;
     seen.left_ms = left_of(left);
     seen.what = kind_of(type, type_len, left, p, value_len);
     if (seen.what == REVOKE_TOKEN || seen.what == REVOKE_REVOKED)
@@ -121,6 +119,7 @@ bool revocation_done(const struct reply *reply, struct revoke_done *ret_done)
     struct revoke_done done = {.left_ms = 0};
     int64_t left;
     const char *p;
+    char *end;
 
     if (reply->type != REPLY_TEXT)
         return false;
@@ -128,9 +127,11 @@ bool revocation_done(const struct reply *reply, struct revoke_done *ret_done)
     if (!done.is_revoked && strncmp(reply->text, "gone ", 5) != 0)
         return false;
     p = parse_number(strchr(reply->text, ' ') + 1, &left);
-    if (p == NULL || (strcmp(p, "0") != 0 && strcmp(p, "1") != 0))
+    if (p == NULL || *p < '0' || *p > '9')
         return false;
-    done.is_raised = *p == '1';
+    done.number = strtoull(p, &end, 10);
+    if (*end != '\0' || done.number > QUORUM_FENCE_MAX)
+        return false;
     done.left_ms = left_of(left);
     *ret_done = done;
     return true;

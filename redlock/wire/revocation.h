@@ -19,7 +19,6 @@ struct revocation {
     const char *token; /* "": readers, or only read. */
     const char *text;  /* WIRE_REVOKED and more. */
     const char *state; /* The field epoch.  Only read: any text.  "": no guard. */
-    uint64_t number;   /* To raise the counter to. */
 };
 
 /* Returns the bytes written to buf[WIRE_MAX]. */

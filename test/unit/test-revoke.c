@@ -22,8 +22,7 @@ static void begin(unsigned masters)
 
 static void read_as(unsigned m, enum revoke_what what, const char *text, uint32_t left_ms)
 {
-    struct revoke_seen seen = {
-        .what = what, .version = VERSION, .number = 100 + m, .left_ms = left_ms};
+    struct revoke_seen seen = {.what = what, .version = VERSION, .left_ms = left_ms};
 
     (void)snprintf(seen.text, sizeof seen.text, "%s", text);
     revoke_on_read(&r, m, &seen);
@@ -34,9 +33,9 @@ static void read_token(unsigned m, const char *token)
     read_as(m, REVOKE_TOKEN, token, 1000);
 }
 
-static void done(unsigned m, bool is_revoked, bool is_raised, uint32_t left_ms)
+static void done(unsigned m, bool is_revoked, uint64_t number, uint32_t left_ms)
 {
-    const struct revoke_done done = {is_revoked, is_raised, left_ms};
+    const struct revoke_done done = {is_revoked, left_ms, number};
 
     revoke_on_done(&r, m, &done);
 }
@@ -179,10 +178,10 @@ static void held_by_all(unsigned masters)
 TEST(a_majority_has_to_store_the_text)
 {
     held_by_all(5);
-    done(0, true, true, 10);
-    done(1, true, true, 10);
+    done(0, true, 7, 10);
+    done(1, true, 7, 10);
     CHECK_UINT(revoke_judge(&r, 0), REVOKE_TOO_FEW);
-    done(2, true, true, 10);
+    done(2, true, 7, 10);
     CHECK_UINT(revoke_judge(&r, 0), REVOKE_OK);
     CHECK_UINT(revoke_masters(&r), 0x7);
 }
@@ -191,10 +190,10 @@ TEST(a_majority_has_to_store_the_text)
 TEST(a_master_that_lacks_the_token_does_not_count)
 {
     held_by_all(5);
-    done(0, true, true, 10);
-    done(1, true, true, 10);
+    done(0, true, 7, 10);
+    done(1, true, 7, 10);
     for (unsigned m = 2; m < 5; m++)
-        done(m, false, true, 0);
+        done(m, false, 0, 0);
     CHECK_UINT(revoke_judge(&r, 0), REVOKE_TOO_FEW);
 }
 
@@ -202,8 +201,8 @@ TEST(a_master_that_lacks_the_token_does_not_count)
 TEST(a_text_that_has_ended_does_not_count)
 {
     held_by_all(3);
-    done(0, true, true, 10);
-    done(1, true, true, 13);
+    done(0, true, 7, 10);
+    done(1, true, 7, 13);
     CHECK_UINT(revoke_judge(&r, 10), REVOKE_TOO_FEW);
     CHECK_UINT(revoke_masters(&r), 0x2);
     CHECK_UINT(revoke_judge(&r, 8), REVOKE_OK);
@@ -213,9 +212,9 @@ TEST(a_text_that_has_ended_does_not_count)
 TEST(the_holder_was_gone)
 {
     held_by_all(3);
-    done(0, false, true, 0);
+    done(0, false, 0, 0);
     CHECK_UINT(revoke_judge(&r, 0), REVOKE_TOO_FEW);
-    done(1, false, true, 0);
+    done(1, false, 0, 0);
     CHECK_UINT(revoke_judge(&r, 0), REVOKE_NOBODY);
 }
 
@@ -224,23 +223,31 @@ TEST(two_lists_decide_together)
     held_by_all(6);
     r.lists = (struct members){.from = 0x07, .to = 0x38};
     for (unsigned m = 0; m < 4; m++)
-        done(m, true, true, 10);
+        done(m, true, 7, 10);
     CHECK_UINT(revoke_judge(&r, 0), REVOKE_TOO_FEW);
     CHECK_UINT(revoke_number(&r), 0);
-    done(4, true, true, 10);
+    done(4, true, 7, 10);
     CHECK_UINT(revoke_judge(&r, 0), REVOKE_OK);
-    CHECK_UINT(revoke_number(&r), 106);
+    CHECK_UINT(revoke_number(&r), 7);
 }
 
-TEST(the_number_is_above_all_counters)
+/* The next holder may count from what a master of a majority reached. */
+TEST(a_majority_has_counted_to_the_number)
 {
-    held_by_all(3);
-    CHECK_UINT(r.number, 103);
-    done(0, true, true, 10);
-    done(1, true, false, 10);
+    held_by_all(5);
+    done(0, true, 103, 10);
+    done(1, true, 101, 10);
+    done(2, true, 0, 10);
+    done(3, false, 0, 0);
+    done(4, true, 102, 10);
     CHECK_UINT(revoke_number(&r), 0);
-    done(2, false, true, 10);
+    CHECK_UINT(revoke_behind(&r), 0x12);
+    revoke_on_raised(&r, 1, 103);
+    CHECK_UINT(revoke_number(&r), 0);
+    CHECK_UINT(revoke_behind(&r), 0x10);
+    revoke_on_raised(&r, 4, 109);
     CHECK_UINT(revoke_number(&r), 103);
+    CHECK_UINT(revoke_behind(&r), 0);
 }
 
 TEST(without_counters_there_is_no_number)
@@ -251,17 +258,17 @@ TEST(without_counters_there_is_no_number)
     r.is_guarded = false;
     revoke_on_read(&r, 0, &seen);
     CHECK_UINT(revoke_choose(&r), REVOKE_OK);
-    done(0, true, false, 10);
+    done(0, true, 0, 10);
     CHECK_UINT(revoke_number(&r), 0);
 }
 
 TEST(free_when_a_majority_is)
 {
     held_by_all(3);
-    done(0, true, true, 300);
-    done(1, true, true, 200);
+    done(0, true, 7, 300);
+    done(1, true, 7, 200);
     CHECK_UINT(revoke_left_ms(&r), 300);
-    done(2, false, true, 0);
+    done(2, false, 0, 0);
     CHECK_UINT(revoke_left_ms(&r), 200);
 }
 
@@ -271,8 +278,8 @@ TEST(a_silent_master_is_not_free)
     read_token(0, "a");
     read_token(1, "a");
     CHECK_UINT(revoke_choose(&r), REVOKE_OK);
-    done(0, true, true, 10);
-    done(1, true, true, 20);
+    done(0, true, 7, 10);
+    done(1, true, 7, 20);
     CHECK_UINT(revoke_left_ms(&r), 20);
     begin(3);
     read_token(0, "a");
@@ -289,17 +296,16 @@ TEST(a_request)
         .token = "a",
         .text = WIRE_REVOKED "me",
         .state = "b748a9f6b748a9f6.1",
-        .number = 7,
     };
     char buf[WIRE_MAX + 1];
     size_t len = revocation_write(buf, &revocation);
     const char *keys = strstr(buf, "$1\r\n2\r\n$5\r\nstock\r\n");
 
     buf[len] = '\0';
-    CHECK(strncmp(buf, "*10\r\n$4\r\nEVAL\r\n", 15) == 0);
+    CHECK(strncmp(buf, "*9\r\n$4\r\nEVAL\r\n", 14) == 0);
     CHECK(keys != NULL);
-    CHECK_STR(keys, "$1\r\n2\r\n$5\r\nstock\r\n$14\r\nredlock:master\r\n$1\r\na\r\n$1\r\n7\r\n"
-                    "$5\r\n16793\r\n$18\r\nb748a9f6b748a9f6.1\r\n$13\r\nrevoked by me\r\n");
+    CHECK_STR(keys, "$1\r\n2\r\n$5\r\nstock\r\n$14\r\nredlock:master\r\n$1\r\na\r\n"
+                    "$18\r\nb748a9f6b748a9f6.1\r\n$5\r\n16793\r\n$13\r\nrevoked by me\r\n");
 }
 
 static bool parse(const char *text, struct revoke_seen *ret_seen, char state[WIRE_STATE_MAX + 1])
@@ -317,13 +323,13 @@ TEST(what_a_master_stores)
         enum revoke_what what;
         uint32_t left_ms;
     } rows[] = {
-        {"b748a9f6b748a9f6.4 1795422713980074 12 string a:host/1 x", REVOKE_TOKEN, 12},
-        {"b748a9f6b748a9f6.4 1795422713980074 12 string revoked by me", REVOKE_REVOKED, 12},
-        {"b748a9f6b748a9f6.4.99 1795422713980074 12 zset ", REVOKE_READERS, 12},
-        {"b748a9f6b748a9f6.4 1795422713980074 -2 none ", REVOKE_FREE, 0},
-        {"b748a9f6b748a9f6.4 1795422713980074 -1 string a", REVOKE_FOREIGN, UINT32_MAX},
-        {"b748a9f6b748a9f6.4 1795422713980074 12 string ", REVOKE_FOREIGN, 12},
-        {"b748a9f6b748a9f6.4 1795422713980074 12 list ", REVOKE_FOREIGN, 12},
+        {"b748a9f6b748a9f6.4 12 string a:host/1 x", REVOKE_TOKEN, 12},
+        {"b748a9f6b748a9f6.4 12 string revoked by me", REVOKE_REVOKED, 12},
+        {"b748a9f6b748a9f6.4.99 12 zset ", REVOKE_READERS, 12},
+        {"b748a9f6b748a9f6.4 -2 none ", REVOKE_FREE, 0},
+        {"b748a9f6b748a9f6.4 -1 string a", REVOKE_FOREIGN, UINT32_MAX},
+        {"b748a9f6b748a9f6.4 12 string ", REVOKE_FOREIGN, 12},
+        {"b748a9f6b748a9f6.4 12 list ", REVOKE_FOREIGN, 12},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -334,7 +340,6 @@ TEST(what_a_master_stores)
         CHECK_UINT(seen.what, rows[i].what);
         CHECK_UINT(seen.left_ms, rows[i].left_ms);
         CHECK_UINT(seen.version, 4);
-        CHECK_UINT(seen.number, UINT64_C(1795422713980074));
         CHECK(strncmp(rows[i].text, state, strlen(state)) == 0);
         if (i == 0)
             CHECK_STR(seen.text, "a:host/1 x");
@@ -347,7 +352,7 @@ TEST(a_token_that_is_too_long_is_foreign)
     struct revoke_seen seen;
 
     for (unsigned len = REDLOCK_TOKEN_MAX; len <= REDLOCK_TOKEN_MAX + 1; len++) {
-        (void)snprintf(text, sizeof text, "- 0 12 string %0*d", (int)len, 0);
+        (void)snprintf(text, sizeof text, "- 12 string %0*d", (int)len, 0);
         CHECK(parse(text, &seen, state));
         CHECK_STR(state, "-");
         CHECK_UINT(seen.version, 0);
@@ -358,16 +363,7 @@ TEST(a_token_that_is_too_long_is_foreign)
 TEST(malformed_answers)
 {
     static const char *const texts[] = {
-        "",
-        "-",
-        "- 0",
-        "- 0 12",
-        "- 0 12 string",
-        "- x 1 none ",
-        "- -1 1 none ",
-        "- 0 y none ",
-        "b748.1 0 1 none ",
-        "  0 1 none ",
+        "", "-", "- 12", "- 12 string", "- y none ", "b748.1 1 none ", "  1 none ",
     };
     const struct reply nil = {.type = REPLY_NIL};
     struct revoke_seen seen;
@@ -382,19 +378,22 @@ TEST(what_a_master_did)
 {
     static const struct {
         const char *text;
-        bool is_good, is_revoked, is_raised;
+        bool is_good, is_revoked;
         uint32_t left_ms;
+        uint64_t number;
     } rows[] = {
-        {"revoked 12 1", true, true, true, 12},
-        {"revoked 0 0", true, true, false, 0},
-        {"gone -2 1", true, false, true, 0},
-        {"gone -1 0", true, false, false, UINT32_MAX},
-        {"revoked 12", false, false, false, 0},
-        {"revoked 12 2", false, false, false, 0},
-        {"revoked 12 1 ", false, false, false, 0},
-        {"revoke 12 1", false, false, false, 0},
-        {"", false, false, false, 0},
-        {"gone", false, false, false, 0},
+        {"revoked 12 1795422713980074", true, true, 12, UINT64_C(1795422713980074)},
+        {"revoked 0 0", true, true, 0, 0},
+        {"gone -2 0", true, false, 0, 0},
+        {"gone -1 0", true, false, UINT32_MAX, 0},
+        {"revoked 12 9007199254740991", true, true, 12, QUORUM_FENCE_MAX},
+        {"revoked 12 9007199254740992", false, false, 0, 0},
+        {"revoked 12", false, false, 0, 0},
+        {"revoked 12 -1", false, false, 0, 0},
+        {"revoked 12 1 ", false, false, 0, 0},
+        {"revoke 12 1", false, false, 0, 0},
+        {"", false, false, 0, 0},
+        {"gone", false, false, 0, 0},
     };
     const struct reply nil = {.type = REPLY_NIL};
     struct revoke_done done;
@@ -408,7 +407,7 @@ TEST(what_a_master_did)
         if (!rows[i].is_good)
             continue;
         CHECK_UINT(done.is_revoked, rows[i].is_revoked);
-        CHECK_UINT(done.is_raised, rows[i].is_raised);
+        CHECK_UINT(done.number, rows[i].number);
         CHECK_UINT(done.left_ms, rows[i].left_ms);
     }
     CHECK(!revocation_done(&nil, &done));
@@ -422,7 +421,7 @@ CHECK_MAIN(RUN(a_majority_of_one_token_is_the_holder),
            RUN(a_lock_that_a_minority_has_revoked_is_held), RUN(a_foreign_key_is_no_lock),
            RUN(a_majority_has_to_store_the_text), RUN(a_master_that_lacks_the_token_does_not_count),
            RUN(a_text_that_has_ended_does_not_count), RUN(the_holder_was_gone),
-           RUN(two_lists_decide_together), RUN(the_number_is_above_all_counters),
+           RUN(two_lists_decide_together), RUN(a_majority_has_counted_to_the_number),
            RUN(without_counters_there_is_no_number), RUN(free_when_a_majority_is),
            RUN(a_silent_master_is_not_free), RUN(a_request), RUN(what_a_master_stores),
            RUN(a_token_that_is_too_long_is_foreign), RUN(malformed_answers), RUN(what_a_master_did))

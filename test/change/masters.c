@@ -56,12 +56,18 @@ static void write_version(struct master *m, const struct request *request)
     m->to = request->to;
     m->ballot = m->accepted_ballot = m->accepted_from = m->accepted_to = 0;
     m->age = 0;
+    m->shows = false;
 }
 
+/* A floor that is high enough stays. */
 static void count_on(struct master *m, const struct request *request)
 {
+    if (m->floor >= request->number)
+        return;
     if (m->number < request->number)
         m->number = request->number;
+    m->shows = scenario->budget.locks > 0;
+    m->floor = m->shows ? m->number & 0x7f : 0;
 }
 
 void master_do(struct world *w, unsigned master, const struct request *request,
@@ -164,6 +170,7 @@ void master_restore_steps(const struct world *w, unsigned master,
             *m = (struct master){.losses = m->losses, .number = number};
         }
         m->epoch = (uint8_t)(m->losses + 1);
+        m->floor = scenario->budget.locks > 0 ? m->number & 0x7f : 0;
         step(&next, told);
     }
 }

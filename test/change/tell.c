@@ -49,6 +49,21 @@ static void tell_machines(const struct world *w)
     }
 }
 
+static void tell_draw(const struct drawn_master *m, char kind, unsigned master)
+{
+    printf("the client %s %u: ",
+           kind == 'c'   ? "has counted at"
+           : kind == 'p' ? "gets the proof of"
+           : kind == 'q' ? "queries"
+           : kind == 'r' ? "raises"
+           : kind == 'u' ? "loses the link, and its command, to"
+                         : "loses the link to",
+           master + 1);
+    printf("number %u of %u, text %u.%u", m->number, m->counted, m->epoch, m->version);
+    if (m->shows)
+        printf(".%u", m->floor);
+}
+
 void world_tell(const void *from, const void *to, struct move step)
 {
     const struct world *w = from;
@@ -103,6 +118,17 @@ void world_tell(const void *from, const void *to, struct move step)
     case 'n':
         printf("a token is drawn under v%u from ", a);
         tell_list(b);
+        break;
+    case 'd':
+        printf("the client begins to draw a token, under v%u", w->drawer.version);
+        break;
+    case 'c':
+    case 'p':
+    case 'q':
+    case 'r':
+    case 'u':
+    case 'U':
+        tell_draw(&((const struct world *)to)->drawer.masters[a], kind, a);
         break;
     default:
         printf("?");

@@ -21,6 +21,7 @@ const char *const wrongs[WRONGS_LEN] = {
     "a machine does not believe a sound master",
     "a machine changes what another one has chosen",
     "a list is joined that cannot vote",
+    "a yes carries a number that its master did not count to",
 };
 
 /* ---- Whether a dead change can be finished ---- */
@@ -457,6 +458,8 @@ void world_steps(const void *state)
         if (!is_aside(w, i))
             machine_steps(w, i);
     other_steps(w);
+    if (scenario->budget.locks > 0)
+        drawer_steps(w, take);
     pass_time(w);
 }
 
@@ -475,9 +478,12 @@ void world_begin(void *state)
         w->masters[m].version = 1;
         w->masters[m].from = w->masters[m].to = scenario->first;
         w->masters[m].number = 1;
+        w->masters[m].floor = scenario->budget.locks > 0;
     }
     w->history.last = 1;
     machines_begin(w);
+    if (scenario->budget.locks > 0)
+        drawer_begin(w);
 }
 
 const char *world_judge(const struct world *w)

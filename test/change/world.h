@@ -11,7 +11,9 @@
  *  - a link breaks, with the request done, lost, or late; an answer comes late;
  *  - a machine dies, and another begins with a wish of its own; a request of the dead one is late;
  *  - a master loses its data, or begins without, is watched, and gets back what others tell (M7);
- *  - a client helps, and writes a chosen version to a member; a client draws a fencing token.
+ *  - a client helps, and writes a chosen version to a member; a client draws a fencing token, at
+ *    once;
+ *  - a client draws fencing tokens step by step (drawer.c), and steps of all others lie between.
  *
  * The rare ones happen as often as the scenario says.  All times are ticks.
  */
@@ -35,8 +37,10 @@ struct master {
     uint8_t version, from, to;
     uint8_t ballot;
     uint8_t accepted_ballot, accepted_from, accepted_to;
-    uint8_t number; /* Of its fencing counter. */
-    uint8_t age;    /* Ticks for which it has stored this version; TTL at most. */
+    uint8_t number; /* Of its fencing counter: the floor, and what was counted since. */
+    uint8_t floor : 7, shows : 1; /* shows: the text EPOCH.VER has the floor behind it.  Both are 0
+                                   * without the client of drawer.c. */
+    uint8_t age;                  /* Ticks for which it has stored this version; TTL at most. */
 };
 
 /* Small numbers for ballots: the round, and the machine that drew it. */
@@ -59,9 +63,37 @@ struct history {
     uint8_t chosen[VERSIONS][2]; /* Lists of each version. */
     uint8_t settled;             /* Bit v: M5 was true for version v. */
     uint8_t last;                /* The greatest fencing token. */
-    uint8_t kills, hangs, breaks, lates, slows, ticks, forgets, helps,
-        draws;     /* How often it may still happen. */
+    uint8_t kills, hangs, breaks, lates, slows, ticks, forgets, helps, draws, locks, looks,
+        cuts;      /* How often it may still happen. */
     uint8_t wrong; /* enum wrong */
+};
+
+/* How far the client of drawer.c is with a master. */
+enum drawn {
+    DRAWN_NOT,
+    DRAWN_ASKED,  /* SET, count and proof are on their way. */
+    DRAWN_HELD,   /* Counted; the proof is on its way. */
+    DRAWN_UNSURE, /* The proof showed another version; a query is on its way. */
+    DRAWN_RAISE,  /* A raise is on its way. */
+    DRAWN_SPOILT, /* A yes whose number is of an older version: it must be raised. */
+    DRAWN_YES,
+};
+
+/* A master, as this client knows it.  epoch 0: it was not queried on this link. */
+struct drawn_master {
+    uint8_t epoch, version, floor : 7, shows : 1;
+    uint8_t drawn;           /* enum drawn */
+    uint8_t number, counted; /* As the client has it, 0: void; and as it really is. */
+    uint8_t shown;           /* UNSURE: the version that the proof showed. */
+};
+
+struct drawer {
+    struct drawn_master masters[MASTERS];
+    uint8_t version; /* That it obeys. */
+    uint8_t due;     /* Masters that it queries as soon as it can. */
+    uint8_t after;   /* The greatest token when it began to draw. */
+    uint8_t raise;   /* The number to raise to; 0: it does not raise. */
+    uint8_t spoils;  /* The version has changed since it asked. */
 };
 
 struct world {
@@ -75,6 +107,7 @@ struct world {
     uint8_t lives[MACHINES];             /* How many machines were before this one. */
     uint8_t base[MACHINES][3];           /* Version and lists that the machine's wish is of. */
     struct history history;
+    struct drawer drawer; /* Zero without locks in the budget. */
 };
 _Static_assert(sizeof(struct world) % 4 == 0, "the explorer takes whole words");
 
@@ -88,6 +121,7 @@ enum wrong {
     MISTAKEN,
     OTHER_BASE,
     TOO_SOON,
+    FALSE_NUMBER,
     WRONGS_LEN
 };
 extern const char *const wrongs[WRONGS_LEN];
@@ -103,6 +137,7 @@ struct scenario {
     const char *limit; /* Wrong in it, and known: it must be found.  NULL: nothing. */
     unsigned rounds;   /* No ballot has a greater round. */
     unsigned races;    /* How many races are run as well. */
+    uint8_t unreached; /* Masters that the client of drawer.c cannot reach. */
     unsigned last;     /* A machine that knows this version does no more.  0: no bound. */
     struct history budget;
 };
@@ -114,6 +149,10 @@ void master_do(struct world *w, unsigned master, const struct request *request,
 bool master_forget(struct world *w, unsigned master);
 void master_restore_steps(const struct world *w, unsigned master,
                           void (*step)(const struct world *next, unsigned told));
+
+/* drawer.c */
+void drawer_begin(struct world *w);
+void drawer_steps(const struct world *w, void (*take)(struct world *next, struct move step));
 
 /* world.c, for explorer.h */
 void world_begin(void *state);

@@ -94,6 +94,40 @@ static int check_range(const char *what, uint32_t value, uint32_t min, uint32_t 
     return REDLOCK_OK;
 }
 
+static struct drift_bound drift_of(const struct redlock_options *opts)
+{
+    return (struct drift_bound){opts->drift_ppm, opts->drift_fixed_ms * DRIFT_MS};
+}
+
+/* The allowance that is subtracted from a lease.  drift_node_allowance() covers all errors,
+ * provided that each vote is checked.  Without that check it would promise nothing, and would rule
+ * out leases shorter than the tolerance. */
+static struct drift_bound allowance_of(enum redlock_clock_guard guard, struct drift_bound drift)
+{
+    return guard == REDLOCK_CLOCK_GUARD_PER_VOTE ? drift_node_allowance(drift) : drift;
+}
+
+/* How long a lease can be relied on.  0: the allowance is as long as the lease. */
+static drift_span validity_of(const struct drift_bound *allowance, uint32_t ttl_ms)
+{
+    return drift_deadline(0, ttl_ms * DRIFT_MS, allowance);
+}
+
+/* With this guard the allowance is 100 ms at least, and twice the rate: it may be above every
+ * lease. */
+static int check_longest(const struct redlock_options *opts)
+{
+    const struct drift_bound allowance = allowance_of(opts->clock_guard, drift_of(opts));
+
+    if (opts->clock_guard != REDLOCK_CLOCK_GUARD_PER_VOTE ||
+        validity_of(&allowance, opts->max_ttl_ms) > 0)
+        return REDLOCK_OK;
+    return error_set(REDLOCK_E_INVAL,
+                     "max_ttl_ms is %u, not longer than the drift allowance of the clock guard "
+                     "per_vote (%u ppm and %u ms): no lock would be valid",
+                     opts->max_ttl_ms, allowance.ppm, drift_to_ms(allowance.fixed));
+}
+
 static int check_numbers(const struct redlock_options *opts)
 {
     int r = check_range("connect_timeout_ms", opts->connect_timeout_ms, 1, 3600000);
@@ -109,6 +143,8 @@ static int check_numbers(const struct redlock_options *opts)
     if (r == REDLOCK_OK)
         r = check_range("clock_guard", (uint32_t)opts->clock_guard, REDLOCK_CLOCK_GUARD_OFF,
                         REDLOCK_CLOCK_GUARD_PER_VOTE);
+    if (r == REDLOCK_OK)
+        r = check_longest(opts);
     if (r == REDLOCK_OK && opts->pollable && opts->loop != NULL)
         r = error_set(REDLOCK_E_INVAL, "pollable is set, and loop is, too");
     return r;
@@ -317,8 +353,7 @@ int options_copy(const struct redlock_options *opts, struct options *ret_options
     options.connect_timeout = full.connect_timeout_ms * DRIFT_MS;
     options.reply_timeout = full.reply_timeout_ms * DRIFT_MS;
     options.max_ttl_ms = full.max_ttl_ms;
-    options.drift.ppm = full.drift_ppm;
-    options.drift.fixed = full.drift_fixed_ms * DRIFT_MS;
+    options.drift = drift_of(&full);
     options.restart_guard = full.restart_guard;
     options.clock_guard = full.clock_guard;
     options.log = full.log;
@@ -341,36 +376,16 @@ void options_done(struct options *options)
     *options = (struct options){.masters_len = 0};
 }
 
-/*
- * The allowance that is subtracted from a lease.  drift_node_allowance() covers all errors,
- * provided that each vote is checked.  Without that check it would promise nothing, and would rule
- * out leases shorter than the tolerance.
- */
-static struct drift_bound allowance_of(const struct options *options)
-{
-    bool per_vote = options->clock_guard == REDLOCK_CLOCK_GUARD_PER_VOTE;
-
-    return per_vote ? drift_node_allowance(options->drift) : options->drift;
-}
-
-/* How long a lease can be relied on.  0: the allowance is as long as the lease. */
-static drift_span validity_of(const struct options *options, uint32_t ttl_ms)
-{
-    const struct drift_bound allowance = allowance_of(options);
-
-    return drift_deadline(0, ttl_ms * DRIFT_MS, &allowance);
-}
-
 int options_check_ttl(const struct options *options, uint32_t ttl_ms)
 {
-    const struct drift_bound allowance = allowance_of(options);
+    const struct drift_bound allowance = allowance_of(options->clock_guard, options->drift);
 
     if (ttl_ms == 0)
         return error_set(REDLOCK_E_INVAL, "ttl_ms is 0");
     if (ttl_ms > options->max_ttl_ms)
         return error_set(REDLOCK_E_INVAL, "ttl_ms is %u, over max_ttl_ms, which is %u", ttl_ms,
                          options->max_ttl_ms);
-    if (validity_of(options, ttl_ms) == 0)
+    if (validity_of(&allowance, ttl_ms) == 0)
         return error_set(REDLOCK_E_INVAL,
                          "ttl_ms is %u, not longer than its drift allowance (%u ppm and %u ms)",
                          ttl_ms, allowance.ppm, drift_to_ms(allowance.fixed));
@@ -393,6 +408,7 @@ int options_lock(const struct options *options, const struct redlock_lock_option
                  struct redlock_lock_options *ret_opts, struct quorum_config *ret_config)
 {
     struct redlock_lock_options full = default_lock_options;
+    const struct drift_bound allowance = allowance_of(options->clock_guard, options->drift);
     drift_span lost_margin;
     drift_span pause_min, pause_max;
     int r = REDLOCK_OK;
@@ -410,7 +426,7 @@ int options_lock(const struct options *options, const struct redlock_lock_option
         return error_set(REDLOCK_E_INVAL,
                          "retry_delay_min_ms is %u, over retry_delay_max_ms, which is %u",
                          full.retry_delay_min_ms, full.retry_delay_max_ms);
-    lost_margin = lost_margin_of(&full, validity_of(options, full.ttl_ms));
+    lost_margin = lost_margin_of(&full, validity_of(&allowance, full.ttl_ms));
     if (full.lost_margin_ms != 0 && lost_margin == 0)
         return error_set(REDLOCK_E_INVAL,
                          "lost_margin_ms is %u, not less than the validity of a ttl_ms of %u",
@@ -438,7 +454,7 @@ int options_lock(const struct options *options, const struct redlock_lock_option
         .pause_max = pause_max,
         .lost_margin = lost_margin,
         .hold_max = full.max_hold_ms == 0 ? DRIFT_NEVER : full.max_hold_ms * DRIFT_MS,
-        .drift = allowance_of(options),
+        .drift = allowance,
         .renew = !full.no_renew,
         .fence = full.fence,
     };

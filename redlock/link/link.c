@@ -257,11 +257,14 @@ void link_flush(struct link *link)
 
 static void come_up(struct link *link)
 {
-    bool guarded = !link->config.listens && link->config.guarded;
+    const bool guarded = !link->config.listens && link->config.guarded;
+    const char *note = "the restart guard has not checked it yet; the connect timeout is ";
+    char time[16] = ""; /* So long a first lock waits for the guard. */
 
+    if (guarded)
+        (void)snprintf(time, sizeof time, "%u ms", drift_to_ms(link->config.connect_timeout));
     link->state = LINK_UP;
-    /* The note stands until the restart guard has read the marker. */
-    set_error(link, "", guarded ? "the restart guard has not checked it yet" : "");
+    set_error(link, guarded ? note : "", time); /* Until the guard has read the marker. */
     stream_set_timer(&link->stream, DRIFT_NEVER);
     link->events->on_link(link->cookie, link->config.number, NULL);
 }

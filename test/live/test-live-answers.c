@@ -111,6 +111,33 @@ TEST(a_status_that_is_not_ok_is_no_yes)
     }
 }
 
+/* ---- No answer to the restart guard ---- */
+
+static void be_hasty(struct redlock_options *opts)
+{
+    opts->connect_timeout_ms = 500;
+}
+
+/* The first lock waits for the guard as long as for a connection.  If that is too short, the
+ * message must say what to change. */
+TEST(a_guard_without_an_answer_hints_at_the_connect_timeout)
+{
+    const struct fake_plan plan = {.way = FAKE_GOOD, .look = ""};
+    struct fake fake;
+    struct pilot pilot;
+    char masters[64];
+
+    fake_start(&fake, &plan);
+    (void)snprintf(masters, sizeof masters, "127.0.0.1:%u", fake.port);
+    CHECK_INT(pilot_try_open(&pilot, PILOT_LOOP, masters, be_hasty), REDLOCK_OK);
+    CHECK_INT(
+        pilot_until_told(&pilot, "x",
+                         "the restart guard has not checked it yet; the connect timeout is 500 ms"),
+        REDLOCK_UNREACHABLE);
+    pilot_close(&pilot);
+    fake_stop(&fake);
+}
+
 /* ---- Echoed passwords ---- */
 
 /* How old and new servers without AUTH (rename-command AUTH "") refuse it. */
@@ -246,6 +273,7 @@ TEST(a_script_is_sent_in_full_once)
 
 CHECK_MAIN({"an_answer_before_the_question_is_no_vote", an_answer_before_the_question_is_no_vote},
            {"a_status_that_is_not_ok_is_no_yes", a_status_that_is_not_ok_is_no_yes},
+           RUN(a_guard_without_an_answer_hints_at_the_connect_timeout),
            {"a_password_that_is_echoed_goes_no_further", a_password_that_is_echoed_goes_no_further},
            {"what_a_master_says_is_one_printable_line", what_a_master_says_is_one_printable_line},
            {"a_script_is_sent_in_full_once", a_script_is_sent_in_full_once})

@@ -139,6 +139,12 @@ static void no_max_ttl(struct redlock_options *opts)
     opts->max_ttl_ms = 0;
 }
 
+static void no_valid_ttl(struct redlock_options *opts)
+{
+    opts->clock_guard = REDLOCK_CLOCK_GUARD_PER_VOTE;
+    opts->drift_ppm = 500000;
+}
+
 static void two_loops(struct redlock_options *opts)
 {
     opts->loop = (struct ev_loop *)opts;
@@ -157,6 +163,9 @@ static const struct bad_option bad_options[] = {
     {"fixed drift", wild_drift_fixed, "open: drift_fixed_ms is 4294967295, must be 0 to 60000"},
     {"two loops", two_loops, "open: pollable is set, and loop is, too"},
     {"max ttl 0", no_max_ttl, "open: max_ttl_ms is 0, must be 1 to 86400000"},
+    {"drift above each ttl", no_valid_ttl,
+     "open: max_ttl_ms is 60000, not longer than the drift allowance of the clock guard per_vote "
+     "(1000000 ppm and 102 ms): no lock would be valid"},
 };
 
 TEST(open_refuses_bad_options)
@@ -173,6 +182,24 @@ TEST(open_refuses_bad_options)
         CHECK_STR(redlock_errmsg(NULL), bad_options[i].message);
         CHECK(rl == UNTOUCHED);
     }
+}
+
+/* The allowance is twice the rate, 1 %, the fixed 2 ms and 100 ms. */
+TEST(per_vote_leaves_something_of_the_longest_lease)
+{
+    struct redlock *rl = NULL;
+    struct redlock_options opts;
+
+    redlock_options_init(&opts);
+    opts.masters = "127.0.0.1:1";
+    opts.pollable = true;
+    opts.clock_guard = REDLOCK_CLOCK_GUARD_PER_VOTE;
+    opts.max_ttl_ms = 104;
+    CHECK_INT(redlock_open(&opts, &rl), REDLOCK_E_INVAL);
+    CHECK_HAS(redlock_errmsg(NULL), "max_ttl_ms is 104, not longer than the drift allowance");
+    opts.max_ttl_ms = 105;
+    CHECK_INT(redlock_open(&opts, &rl), REDLOCK_OK);
+    redlock_close(rl);
 }
 
 /* No master is there, so each call ends by itself. */
@@ -251,5 +278,6 @@ TEST(a_pollable_client_has_asynchronous_calls)
 CHECK_MAIN({"open_refuses_bad_masters", open_refuses_bad_masters},
            {"open_takes_masters_from_the_environment", open_takes_masters_from_the_environment},
            {"open_refuses_bad_options", open_refuses_bad_options},
+           RUN(per_vote_leaves_something_of_the_longest_lease),
            RUN(only_a_pollable_client_has_a_descriptor), RUN(a_child_of_a_fork_has_no_descriptor),
            RUN(a_pollable_client_has_asynchronous_calls))

@@ -118,6 +118,7 @@ static const struct {
     {"the name has no address", MSG_NO_ADDRESS},
     {"the address is neither IPv4 nor IPv6", MSG_NO_ADDRESS},
     {"out of memory", MSG_NO_MEMORY},
+    {"epoll_ctl fails", MSG_SYSTEM},
     {"timeout while ", MSG_NO_CONNECTION},
     {"not connected yet", MSG_NO_CONNECTION},
     {"there is no link to it", MSG_NO_CONNECTION},

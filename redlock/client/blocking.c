@@ -9,8 +9,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <ev.h>
 
@@ -18,6 +16,7 @@
 #include "redlock/base/fork.h"
 #include "redlock/base/thread.h"
 #include "redlock/client/mutex.h"
+#include "redlock/io/loop.h"
 
 /* With fewer calls under way, the caller writes its commands itself.  Measured: five sends then
  * cost less than the wait for another thread to do them. */
@@ -299,7 +298,7 @@ static void make_conditions(struct blocking *blocking)
 struct blocking *blocking_new(const struct blocking_events *events, void *cookie)
 {
     struct blocking *blocking = calloc(1, sizeof *blocking);
-    int probe, error = ENOMEM; /* libev does not say why there is no loop. */
+    int error = ENOMEM; /* libev does not say why there is no loop. */
 
     if (blocking == NULL) {
         errno = ENOMEM;
@@ -311,12 +310,9 @@ struct blocking *blocking_new(const struct blocking_events *events, void *cookie
     blocking->ev = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
     if (blocking->ev == NULL)
         goto fail_loop;
-    probe = eventfd(0, EFD_CLOEXEC); /* libev aborts if it gets no eventfd. */
-    if (probe < 0) {
-        error = errno;
-        goto fail_probe;
-    }
-    (void)close(probe);
+    error = loop_ev_take_eventfd(blocking->ev);
+    if (error != 0)
+        goto fail_eventfd;
     ev_set_userdata(blocking->ev, blocking);
     ev_set_loop_release_cb(blocking->ev, before_sleep, after_sleep);
     ev_async_init(&blocking->kick, on_kick);
@@ -328,7 +324,7 @@ struct blocking *blocking_new(const struct blocking_events *events, void *cookie
     make_conditions(blocking);
     return blocking;
 
-fail_probe:
+fail_eventfd:
     ev_loop_destroy(blocking->ev);
 fail_loop:
     free(blocking);

@@ -8,6 +8,7 @@
 #ifndef REDLOCK_LOOP_H
 #define REDLOCK_LOOP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "drift/drift.h"
@@ -26,6 +27,9 @@ struct loop_events {
 
 enum { LOOP_READ = 1, LOOP_WRITE = 2 };
 
+/* When to try again to watch a descriptor that the kernel refused.  Chosen. */
+#define LOOP_AGAIN (50 * DRIFT_MS)
+
 /* A watch has one descriptor and one timer.  Each callback may free the watch. */
 struct watch_events {
     void (*on_ready)(void *cookie, unsigned what); /* LOOP_READ, LOOP_WRITE, or both. */
@@ -40,6 +44,7 @@ struct loop_ops {
     struct watch *(*watch_new)(struct loop *loop, const struct watch_events *events, void *cookie);
     void (*watch_free)(struct watch *watch);
     void (*watch_fd)(struct watch *watch, int fd, unsigned what);
+    bool (*watch_is_refused)(const struct watch *watch);
     void (*watch_timer)(struct watch *watch, drift_span in);
 };
 
@@ -52,6 +57,11 @@ struct loop {
 
 /* Attach to a libev loop.  NULL: memory or a descriptor was missing; errno says which. */
 struct loop *loop_ev_new(struct ev_loop *ev, const struct loop_events *events, void *cookie);
+
+/* Let a new loop of libev get the eventfd by which signals and other threads wake it, and watch it.
+ * Later, libev would end the process without one, and a refusal to watch it would show nowhere.
+ * Returns 0 or an errno. */
+int loop_ev_take_eventfd(struct ev_loop *ev);
 
 /* Make a loop that runs in loop_poll_dispatch() only.  NULL as above. */
 struct loop *loop_poll_new(const struct loop_events *events, void *cookie);
@@ -121,6 +131,13 @@ static inline void watch_free(struct loop *loop, struct watch *watch)
 static inline void watch_fd(struct loop *loop, struct watch *watch, int fd, unsigned what)
 {
     loop->ops->watch_fd(watch, fd, what);
+}
+
+/* The kernel refuses to watch the descriptor.  The loop tries again, and meanwhile the timeouts of
+ * the watch's owner go on. */
+static inline bool watch_is_refused(struct loop *loop, const struct watch *watch)
+{
+    return loop->ops->watch_is_refused(watch);
 }
 
 /* Let the timer ring once, after this span.  DRIFT_NEVER turns it off. */

@@ -4,18 +4,23 @@
  * Alarms use a timerfd on CLOCK_BOOTTIME, the clock of drift_now().  libev's own timers stop while
  * the machine is suspended, and would ring too late by that much.  libev's clock decides nothing.
  *
- * The timerfd is set again at once only for an earlier instant, because most alarms are turned off
- * before they ring.  If it rings before the instant wanted by then, it is set to that one.
+ * The alarm is set again at once only for an earlier instant, because most are turned off before
+ * they ring.  If it rings before the instant wanted by then, it is set to that one.
  *
  * A forked child shares the epoll set of the loop with its parent, and libev takes a descriptor out
  * of that set for a watcher that has stopped.  So every way into this file asks is_forked(), which
  * lets libev make a set of the child's own.  There no watcher starts, and each stops when it rings.
+ *
+ * The kernel may refuse to watch a descriptor, for example because memory or
+ * fs.epoll.max_user_watches is used up.  libev then stops the watcher, and rings it with EV_ERROR.
+ * It does so only after its next sleep, so there is none in a turn that watches something new.
  */
 #include "redlock/io/loop.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -32,8 +37,9 @@ struct loop_ev {
     struct ev_loop *ev;
     drift_time wanted; /* When to call on_timer().  DRIFT_NEVER: not at all. */
     drift_time set;    /* When the timerfd will ring.  DRIFT_NEVER: it is not set. */
+    bool is_heard;     /* The timerfd has rung, so it is watched. */
     ev_io ring;        /* The watcher of the timerfd. */
-    ev_timer at_once;  /* Rings if an alarm is due already, without a system call. */
+    ev_timer beside;   /* Rings when the timerfd does, or at once, without a system call. */
     ev_prepare prepare;
 };
 
@@ -63,32 +69,43 @@ static drift_time now(const struct loop *loop)
     return drift_now(&time) == 0 ? time : DRIFT_NEVER;
 }
 
-/* Use libev's timer, because a filter of system calls refused timerfd_settime().  It rings in time
- * unless the machine is suspended. */
-static void ring_without_descriptor(struct loop_ev *loop, drift_time at)
-{
-    loop->set = DRIFT_NEVER;
-    ev_now_update(loop->ev);
-    ev_timer_stop(loop->ev, &loop->at_once);
-    ev_timer_set(&loop->at_once, (double)drift_until(now(&loop->loop), at) / (double)DRIFT_S, 0);
-    ev_timer_start(loop->ev, &loop->at_once);
-    loop_kick(&loop->loop);
-}
-
-static void set_descriptor(struct loop_ev *loop, drift_time at)
+/* Set the timerfd, and libev's timer beside it.  The latter rings in time unless the machine is
+ * suspended.  A filter of system calls may refuse timerfd_settime(), and the kernel to watch the
+ * timerfd. */
+static void set_alarm(struct loop_ev *loop, drift_time at)
 {
     struct itimerspec when = {
         .it_value = {.tv_sec = (time_t)(at / DRIFT_S), .tv_nsec = (long)(at % DRIFT_S)}};
+    bool is_set = timerfd_settime(loop->ring.fd, TFD_TIMER_ABSTIME, &when, NULL) == 0;
 
-    loop->set = at;
-    if (timerfd_settime(loop->ring.fd, TFD_TIMER_ABSTIME, &when, NULL) != 0)
-        ring_without_descriptor(loop, at);
+    loop->set = is_set ? at : DRIFT_NEVER;
+    ev_now_update(loop->ev);
+    ev_timer_stop(loop->ev, &loop->beside);
+    ev_timer_set(&loop->beside, (double)drift_until(now(&loop->loop), at) / (double)DRIFT_S, 0);
+    ev_timer_start(loop->ev, &loop->beside);
+    if (!is_set || !loop->is_heard)
+        loop_kick(&loop->loop);
 }
 
 static void ring(struct loop_ev *loop)
 {
+    loop->set = DRIFT_NEVER;
+    ev_timer_stop(loop->ev, &loop->beside);
+    if (loop->wanted == DRIFT_NEVER)
+        return;
+    if (loop->wanted > now(&loop->loop)) {
+        set_alarm(loop, loop->wanted);
+        return;
+    }
     loop->wanted = DRIFT_NEVER;
     loop->events->on_timer(loop->cookie);
+}
+
+/* Without ev_io_set(), libev takes the descriptor for one that the kernel watches. */
+static void watch_again(struct ev_loop *ev, ev_io *io)
+{
+    ev_io_set(io, io->fd, io->events & (EV_READ | EV_WRITE));
+    ev_io_start(ev, io);
 }
 
 static void on_ring(struct ev_loop *ev, ev_io *io, int events)
@@ -96,22 +113,19 @@ static void on_ring(struct ev_loop *ev, ev_io *io, int events)
     struct loop_ev *loop = io->data;
     uint64_t times;
 
-    (void)events;
     if (is_forked(loop)) {
         ev_io_stop(ev, io);
         return;
     }
-    loop->set = DRIFT_NEVER;
-    /* The timerfd stays readable until it is set again or read. */
-    if (loop->wanted == DRIFT_NEVER)
+    loop->is_heard = !(events & EV_ERROR);
+    if (events & EV_ERROR)
+        watch_again(ev, io);
+    else if (loop->wanted == DRIFT_NEVER) /* It stays readable until it is set again or read. */
         (void)!read(io->fd, &times, sizeof times);
-    else if (loop->wanted > now(&loop->loop))
-        set_descriptor(loop, loop->wanted);
-    else
-        ring(loop);
+    ring(loop);
 }
 
-static void on_at_once(struct ev_loop *ev, ev_timer *timer, int events)
+static void on_beside(struct ev_loop *ev, ev_timer *timer, int events)
 {
     (void)ev, (void)events;
     if (!is_forked(timer->data))
@@ -133,15 +147,15 @@ static void wake_at(struct loop *any, drift_time at)
 
     if (is_forked(loop))
         return;
+    loop->wanted = at;
     if (at > now(any)) {
-        loop->wanted = at;
         if (at < loop->set)
-            set_descriptor(loop, at); /* This wakes a loop that sleeps. */
+            set_alarm(loop, at); /* This wakes a loop that sleeps. */
         return;
     }
-    ev_timer_stop(loop->ev, &loop->at_once);
-    ev_timer_set(&loop->at_once, 0, 0);
-    ev_timer_start(loop->ev, &loop->at_once);
+    ev_timer_stop(loop->ev, &loop->beside);
+    ev_timer_set(&loop->beside, 0, 0);
+    ev_timer_start(loop->ev, &loop->beside);
     loop_kick(any);
 }
 
@@ -151,7 +165,7 @@ static void free_loop(struct loop *any)
     bool is_child = is_forked(loop);
 
     ev_io_stop(loop->ev, &loop->ring);
-    ev_timer_stop(loop->ev, &loop->at_once);
+    ev_timer_stop(loop->ev, &loop->beside);
     ev_prepare_stop(loop->ev, &loop->prepare);
     if (!is_child) /* The child may have closed it, and have another file of this number. */
         (void)close(loop->ring.fd);
@@ -166,17 +180,47 @@ struct watch {
     void *cookie;
     ev_io io;
     ev_timer timer;
+    ev_timer again; /* Rings soon after the descriptor is watched, or was refused. */
+    bool is_refused;
 };
+
+static void set_again(struct watch *watch, drift_span in)
+{
+    ev_timer_stop(watch->loop->ev, &watch->again);
+    ev_timer_set(&watch->again, (double)in / (double)DRIFT_S, 0);
+    ev_timer_start(watch->loop->ev, &watch->again);
+}
+
+static void start_io(struct watch *watch)
+{
+    watch_again(watch->loop->ev, &watch->io);
+    set_again(watch, 0); /* So libev does not sleep before it tells of a refusal. */
+}
 
 static void on_io(struct ev_loop *ev, ev_io *io, int events)
 {
     struct watch *watch = io->data;
     unsigned what = (events & EV_READ ? LOOP_READ : 0) | (events & EV_WRITE ? LOOP_WRITE : 0);
 
-    if (is_forked(watch->loop))
+    if (is_forked(watch->loop)) {
         ev_io_stop(ev, io);
+        return;
+    }
+    watch->is_refused = events & EV_ERROR;
+    if (watch->is_refused)
+        set_again(watch, LOOP_AGAIN);
     else
         watch->events->on_ready(watch->cookie, what);
+}
+
+/* A refusal may pass, so try again. */
+static void on_again(struct ev_loop *ev, ev_timer *timer, int events)
+{
+    struct watch *watch = timer->data;
+
+    (void)ev, (void)events;
+    if (!is_forked(watch->loop) && !ev_is_active(&watch->io))
+        start_io(watch);
 }
 
 static void on_timer(struct ev_loop *ev, ev_timer *timer, int events)
@@ -199,8 +243,10 @@ static struct watch *new_watch(struct loop *loop, const struct watch_events *eve
     watch->cookie = cookie;
     ev_io_init(&watch->io, on_io, -1, 0);
     ev_timer_init(&watch->timer, on_timer, 0, 0);
+    ev_timer_init(&watch->again, on_again, 0, 0);
     ev_set_priority(&watch->timer, EV_MINPRI); /* As in loop_ev_new(). */
-    watch->io.data = watch->timer.data = watch;
+    ev_set_priority(&watch->again, EV_MINPRI); /* After on_io(). */
+    watch->io.data = watch->timer.data = watch->again.data = watch;
     return watch;
 }
 
@@ -209,6 +255,7 @@ static void free_watch(struct watch *watch)
     (void)is_forked(watch->loop); /* Before libev hears of the watchers. */
     ev_io_stop(watch->loop->ev, &watch->io);
     ev_timer_stop(watch->loop->ev, &watch->timer);
+    ev_timer_stop(watch->loop->ev, &watch->again);
     free(watch);
 }
 
@@ -218,11 +265,18 @@ static void set_watch_fd(struct watch *watch, int fd, unsigned what)
     bool is_child = is_forked(watch->loop);
 
     ev_io_stop(watch->loop->ev, &watch->io);
+    ev_timer_stop(watch->loop->ev, &watch->again);
+    watch->is_refused = false;
     if (events == 0 || is_child)
         return;
     ev_io_set(&watch->io, fd, events);
-    ev_io_start(watch->loop->ev, &watch->io);
+    start_io(watch);
     loop_kick(&watch->loop->loop);
+}
+
+static bool is_watch_refused(const struct watch *watch)
+{
+    return watch->is_refused;
 }
 
 static void set_watch_timer(struct watch *watch, drift_span in)
@@ -244,6 +298,7 @@ static const struct loop_ops ops = {
     .watch_new = new_watch,
     .watch_free = free_watch,
     .watch_fd = set_watch_fd,
+    .watch_is_refused = is_watch_refused,
     .watch_timer = set_watch_timer,
 };
 
@@ -266,15 +321,15 @@ struct loop *loop_ev_new(struct ev_loop *ev, const struct loop_events *events, v
     loop->ev = ev;
     loop->wanted = loop->set = DRIFT_NEVER;
     ev_io_init(&loop->ring, on_ring, fd, EV_READ);
-    ev_timer_init(&loop->at_once, on_at_once, 0, 0);
+    ev_timer_init(&loop->beside, on_beside, 0, 0);
     /* After a pause of the process, answers and timeouts are due together.  Answers come first:
      * they still count if the deadline has not passed. */
     ev_set_priority(&loop->ring, EV_MINPRI);
-    ev_set_priority(&loop->at_once, EV_MINPRI);
+    ev_set_priority(&loop->beside, EV_MINPRI);
     ev_prepare_init(&loop->prepare, on_prepare);
     /* Run after the program's own prepare watchers, which may begin locks. */
     ev_set_priority(&loop->prepare, EV_MINPRI);
-    loop->ring.data = loop->at_once.data = loop->prepare.data = loop;
+    loop->ring.data = loop->beside.data = loop->prepare.data = loop;
     ev_io_start(ev, &loop->ring);
     ev_prepare_start(ev, &loop->prepare);
     return &loop->loop;
@@ -282,4 +337,51 @@ struct loop *loop_ev_new(struct ev_loop *ev, const struct loop_events *events, v
 fail_descriptor:
     free(loop);
     return NULL;
+}
+
+/* ---- Wake-ups ---- */
+
+static void on_wake(struct ev_loop *ev, ev_async *wake, int events)
+{
+    (void)ev, (void)wake, (void)events;
+}
+
+/* The only event that may be pending is the refusal to watch the eventfd. */
+static void note_refusal(struct ev_loop *ev)
+{
+    int *error = ev_userdata(ev);
+
+    if (ev_pending_count(ev) > 0)
+        *error = errno;
+    ev_invoke_pending(ev);
+}
+
+static int take_eventfd(struct ev_loop *ev)
+{
+    int probe = eventfd(0, EFD_CLOEXEC); /* libev ends the process if it gets none. */
+    ev_async wake;
+
+    if (probe < 0)
+        return errno;
+    (void)close(probe);
+    ev_async_init(&wake, on_wake);
+    ev_async_start(ev, &wake);
+    ev_async_stop(ev, &wake);
+    return 0;
+}
+
+int loop_ev_take_eventfd(struct ev_loop *ev)
+{
+    int error = take_eventfd(ev);
+
+    if (error != 0)
+        return error;
+    ev_set_userdata(ev, &error);
+    ev_set_invoke_pending_cb(ev, note_refusal);
+    ev_run(ev, EVRUN_NOWAIT);
+    ev_set_invoke_pending_cb(ev, ev_invoke_pending);
+    ev_set_userdata(ev, NULL);
+    if (error != 0)
+        (void)take_eventfd(ev); /* ev_loop_destroy() closes it only if libev watches it. */
+    return error;
 }

@@ -24,7 +24,6 @@
 
 #define READY_MAX 32 /* Chosen: two links to each of 15 masters, and the timerfd. */
 #define AT_ONCE 1 /* An instant in the past: 1 ns after the start of the machine.  0 means off. */
-#define AGAIN (50 * DRIFT_MS) /* When to try again to watch a descriptor.  Chosen. */
 
 struct timer {
     struct alarm alarm;
@@ -191,7 +190,7 @@ static void ring_watch(void *owner)
 }
 
 /* Tell the kernel what to watch.  If it refuses, for example because memory is short, try again
- * soon.  Meanwhile the timeouts of the watch's owner go on. */
+ * soon. */
 static void update(struct watch *watch)
 {
     struct loop_poll *loop = watch->loop;
@@ -207,10 +206,15 @@ static void update(struct watch *watch)
         if (epoll_ctl(loop->fd, op, watch->fd, &event) == 0)
             watch->is_added = true;
         else
-            again = drift_add(now(&loop->loop), AGAIN);
+            again = drift_add(now(&loop->loop), LOOP_AGAIN);
     }
     if (again != DRIFT_NEVER || watch->again.alarm.pos != ALARM_OFF)
         set_timer(loop, &watch->again, again);
+}
+
+static bool is_watch_refused(const struct watch *watch)
+{
+    return watch->again.alarm.pos != ALARM_OFF;
 }
 
 static void ring_again(void *owner)
@@ -415,6 +419,7 @@ static const struct loop_ops ops = {
     .watch_new = new_watch,
     .watch_free = free_watch,
     .watch_fd = set_watch_fd,
+    .watch_is_refused = is_watch_refused,
     .watch_timer = set_watch_timer,
 };
 

@@ -205,6 +205,8 @@ const char *transport_open(struct transport *transport, const struct transport_t
 
 const char *transport_silence(const struct transport *transport)
 {
+    if (watch_is_refused(transport->loop, transport->watch))
+        return "epoll_ctl fails here: memory, or fs.epoll.max_user_watches, is used up";
     return transport->state == RESOLVING ? "timeout while resolving the name"
                                          : "timeout while connecting";
 }

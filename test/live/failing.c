@@ -1,5 +1,6 @@
 /*
- * failing.c - wrappers of the calls, put in by the linker's --wrap.
+ * failing.c - wrappers of the calls, put in by the linker's --wrap.  libev's calls of epoll_ctl()
+ * find the one that is here.
  */
 #include "live/failing.h"
 
@@ -7,9 +8,12 @@
 #include <netdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,7 +37,10 @@ const char *const failing_names[CALLS] = {"none",
                                           "epoll_create1",
                                           "epoll_ctl",
                                           "epoll_ctl of the timer",
-                                          "epoll_wait"};
+                                          "epoll_wait",
+                                          "libev's epoll_ctl",
+                                          "libev's epoll_ctl of the timer",
+                                          "libev's epoll_ctl of its eventfd"};
 
 static _Atomic enum call failing_call; /* NONE: no call fails. */
 static atomic_int failing_error;
@@ -70,7 +77,7 @@ static bool must_fail(enum call call)
 {
     unsigned moment;
 
-    if (atomic_load(&failing_call) != call)
+    if (call == NONE || atomic_load(&failing_call) != call)
         return false;
     moment = atomic_fetch_add(&moments, 1);
     if (moment != atomic_load(&failing_moment) && atomic_load(&failing_moment) != ALWAYS)
@@ -98,7 +105,6 @@ int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 int __real_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
                        struct addrinfo **ret_all);
 int __real_epoll_create1(int flags);
-int __real_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event);
 int __real_epoll_wait(int epoll, struct epoll_event *events, int room, int timeout_ms);
 int __real_clock_gettime(clockid_t clock, struct timespec *ret_time);
 __typeof__(__real_socket) __wrap_socket;
@@ -116,7 +122,7 @@ __typeof__(__real_write) __wrap_write;
 __typeof__(__real_pthread_create) __wrap_pthread_create;
 __typeof__(__real_getaddrinfo) __wrap_getaddrinfo;
 __typeof__(__real_epoll_create1) __wrap_epoll_create1;
-__typeof__(__real_epoll_ctl) __wrap_epoll_ctl;
+__typeof__(epoll_ctl) __wrap_epoll_ctl;
 __typeof__(__real_epoll_wait) __wrap_epoll_wait;
 __typeof__(__real_clock_gettime) __wrap_clock_gettime;
 
@@ -219,15 +225,43 @@ int __wrap_epoll_create1(int flags)
     return must_fail(EPOLL_CREATE1) ? -1 : __real_epoll_create1(flags);
 }
 
-int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
+static bool is_socket(int fd)
 {
     int type;
     socklen_t len = sizeof type;
-    bool is_socket = __real_getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0;
 
-    return must_fail(is_socket ? EPOLL_CTL : EPOLL_CTL_TIMER)
-               ? -1
-               : __real_epoll_ctl(epoll, op, fd, event);
+    return __real_getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0;
+}
+
+static int epoll_ctl_unless(enum call call, int epoll, int op, int fd, struct epoll_event *event)
+{
+    return must_fail(call) ? -1 : (int)syscall(SYS_epoll_ctl, epoll, op, fd, event);
+}
+
+int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
+{
+    return epoll_ctl_unless(is_socket(fd) ? EPOLL_CTL : EPOLL_CTL_TIMER, epoll, op, fd, event);
+}
+
+/* libev tells the kernel of a timer only by its descriptor, which has the name of its kind. */
+static enum call call_of_libev(int fd)
+{
+    char path[32], file[32];
+    ssize_t len;
+
+    if (is_socket(fd))
+        return EV_EPOLL_CTL;
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    len = readlink(path, file, sizeof file - 1);
+    file[len > 0 ? len : 0] = '\0';
+    if (strcmp(file, "anon_inode:[timerfd]") == 0)
+        return EV_EPOLL_CTL_TIMER;
+    return strcmp(file, "anon_inode:[eventfd]") == 0 ? EV_EPOLL_CTL_WAKE : NONE;
+}
+
+int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
+{
+    return epoll_ctl_unless(call_of_libev(fd), epoll, op, fd, event);
 }
 
 int __wrap_epoll_wait(int epoll, struct epoll_event *events, int room, int timeout_ms)

@@ -28,6 +28,9 @@ enum call {
     EPOLL_CTL,       /* For a socket. */
     EPOLL_CTL_TIMER, /* For the timer of a loop. */
     EPOLL_WAIT,
+    EV_EPOLL_CTL,       /* libev's, for a socket. */
+    EV_EPOLL_CTL_TIMER, /* For the timer of a loop. */
+    EV_EPOLL_CTL_WAKE,  /* For the eventfd by which other threads wake a loop. */
     CALLS
 };
 

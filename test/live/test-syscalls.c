@@ -47,7 +47,8 @@ struct row {
         ALL_KINDS,
         BLOCKING_ONLY,
         LOOP_ONLY,
-        POLLABLE_ONLY
+        POLLABLE_ONLY,
+        LIBEV_ONLY
     } only;                 /* The kinds of client it applies to. */
     const char *says;       /* The message contains it; NULL: the text of the error. */
     int errors[ERRORS_MAX]; /* A 0 ends the list. */
@@ -92,11 +93,19 @@ static const struct row rows[] = {
     {EPOLL_CTL_TIMER, OPEN, .only = POLLABLE_ONLY,
      .errors = {EBADF, EEXIST, EINVAL, ELOOP, ENOENT, ENOMEM, ENOSPC, EPERM}},
     {EPOLL_CTL, RETRIED, .only = POLLABLE_ONLY, .errors = {ENOMEM, ENOSPC}},
-    {EPOLL_CTL, LINK, .only = POLLABLE_ONLY, .says = "timeout while connecting",
+    {EPOLL_CTL, LINK, .only = POLLABLE_ONLY, .says = "epoll_ctl fails here",
      .errors = {ENOSPC, EBADF, EEXIST, EINVAL, ELOOP, ENOENT, ENOMEM, EPERM}},
     {EPOLL_WAIT, RETRIED, .only = POLLABLE_ONLY, .errors = {EINTR}},
     {EPOLL_WAIT, LINK, .only = POLLABLE_ONLY, .says = "timeout while connecting",
      .errors = {EBADF, EFAULT, EINVAL}},
+    {EV_EPOLL_CTL, RETRIED, .only = LIBEV_ONLY, .errors = {ENOMEM, ENOSPC}},
+    {EV_EPOLL_CTL, LINK, .only = LIBEV_ONLY, .says = "epoll_ctl fails here",
+     .errors = {ENOSPC, ENOMEM}},
+    {EV_EPOLL_CTL_TIMER, NOTHING, .only = LIBEV_ONLY, .errors = {ENOMEM, ENOSPC}},
+    {EV_EPOLL_CTL_WAKE, OPEN, .only = BLOCKING_ONLY, .errors = {ENOMEM, ENOSPC}},
+    {EV_EPOLL_CTL_WAKE, RETRIED, .named = true, .only = LOOP_ONLY, .errors = {ENOMEM, ENOSPC}},
+    {EV_EPOLL_CTL_WAKE, LINK, .named = true, .only = LOOP_ONLY, .says = "epoll_ctl fails here",
+     .errors = {ENOSPC, ENOMEM}},
     {GETADDRINFO, LINK, .named = true,
      .errors = {EAI_ADDRFAMILY, EAI_AGAIN, EAI_BADFLAGS, EAI_FAIL, EAI_FAMILY, EAI_MEMORY,
                 EAI_NODATA, EAI_NONAME, EAI_SERVICE, EAI_SOCKTYPE, /* With EAI_SYSTEM: */
@@ -277,8 +286,14 @@ static void fail_row(enum pilot_kind kind, const struct row *row)
 
 static bool is_for(const struct row *row, enum pilot_kind kind)
 {
+    bool is_pollable = kind == PILOT_LOOP && pilot_is_pollable();
+
     if (row->only == POLLABLE_ONLY)
-        return kind == PILOT_LOOP && pilot_is_pollable();
+        return is_pollable;
+    if (row->call >= EV_EPOLL_CTL && is_pollable)
+        return false;
+    if (row->only == LIBEV_ONLY)
+        return true;
     return row->only == ALL_KINDS || (row->only == BLOCKING_ONLY) == (kind == PILOT_BLOCKING);
 }
 

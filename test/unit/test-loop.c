@@ -9,11 +9,15 @@
 #include "test/lib/check.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +34,21 @@
 enum kind { EV, POLL, KINDS };
 
 static const char *const names[KINDS] = {"libev", "one descriptor"};
+
+/* ---- A kernel that refuses ---- */
+
+static int refused_fd = -1; /* No epoll instance may watch it. */
+static unsigned refusals;
+
+/* In place of the C library's, also where libev calls it. */
+int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
+{
+    if (fd != refused_fd)
+        return (int)syscall(SYS_epoll_ctl, epoll, op, fd, event);
+    refusals++;
+    errno = ENOSPC;
+    return -1;
+}
 
 /* ---- A loop, and what it did ---- */
 
@@ -353,6 +372,116 @@ TEST(readiness_of_the_descriptor_before_does_not_count)
         let_first(move_other);
         check_other_is_silent();
     }
+}
+
+/* ---- Refusals ---- */
+
+/* A watch that is refused is not ready. */
+TEST(a_descriptor_that_is_refused_is_watched_later)
+{
+    EACH_KIND
+    {
+        refusals = 0;
+        refused_fd = rig.a.fd;
+        read_only(&rig.a);
+        write_to(&rig.a);
+        while (refusals < 3 && turn())
+            continue;
+        CHECK_STR(rig.story, "");
+        CHECK(watch_is_refused(rig.loop, rig.a.watch));
+        refused_fd = -1;
+        turn_until(1);
+        CHECK_STR(rig.story, "a");
+        CHECK(!watch_is_refused(rig.loop, rig.a.watch));
+    }
+}
+
+TEST(a_descriptor_that_is_refused_is_let_go)
+{
+    EACH_KIND
+    {
+        refusals = 0;
+        refused_fd = rig.a.fd;
+        read_only(&rig.a);
+        while (refusals < 2 && turn())
+            continue;
+        watch_fd(rig.loop, rig.a.watch, -1, 0);
+        CHECK(!watch_is_refused(rig.loop, rig.a.watch));
+        refusals = 0;
+        watch_timer(rig.loop, rig.b.watch, 2 * LOOP_AGAIN);
+        turn_until(1);
+        CHECK_UINT(refusals, 0);
+        refused_fd = -1;
+    }
+}
+
+/* The timerfd of libev's loop is the last that begin() opened but for the sides. */
+static int timerfd_of_loop(void)
+{
+    char path[32], file[32];
+
+    for (int fd = rig.a.fd; fd >= 0; fd--) {
+        ssize_t len;
+
+        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        len = readlink(path, file, sizeof file - 1);
+        file[len > 0 ? len : 0] = '\0';
+        if (strcmp(file, "anon_inode:[timerfd]") == 0)
+            return fd;
+    }
+    return -1;
+}
+
+static void count_kick(void *cookie)
+{
+    ++*(unsigned *)cookie;
+}
+
+/* Nothing else wakes the loop.  A thread that sleeps in it is woken, until the timerfd does that.
+ */
+TEST(an_alarm_rings_though_the_timerfd_is_refused)
+{
+    unsigned kicks = 0;
+    size_t rings = 0;
+
+    begin(EV);
+    loop_on_kick(rig.loop, count_kick, &kicks);
+    refused_fd = timerfd_of_loop();
+    CHECK(refused_fd >= 0);
+    refusals = 0;
+    while (rings < 3) {
+        loop_wake_at(rig.loop, loop_now(rig.loop) + 20 * SOON); /* The later one is replaced. */
+        loop_wake_at(rig.loop, loop_now(rig.loop) + SOON);
+        turn_until(++rings);
+    }
+    CHECK_STR(rig.story, "www");
+    CHECK(refusals >= 2);
+    CHECK(kicks >= 3);
+    refused_fd = -1;
+    while (rings < STORY_MAX && kicks > 0) { /* libev's timer may ring a moment earlier. */
+        kicks = 0;
+        loop_wake_at(rig.loop, loop_now(rig.loop) + SOON);
+        turn_until(++rings);
+    }
+    CHECK_UINT(kicks, 0);
+    CHECK_UINT(strlen(rig.story), rings);
+    end();
+}
+
+/* It is the next descriptor that is free. */
+TEST(a_loop_whose_eventfd_is_refused_is_not_used)
+{
+    struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
+
+    check_row = "";
+    refused_fd = eventfd(0, EFD_CLOEXEC);
+    (void)close(refused_fd);
+    CHECK_INT(loop_ev_take_eventfd(ev), ENOSPC);
+    ev_loop_destroy(ev);
+    refused_fd = -1;
+    ev = ev_loop_new(EVFLAG_AUTO);
+    CHECK_INT(loop_ev_take_eventfd(ev), 0);
+    ev_loop_destroy(ev);
 }
 
 /* ---- Timers ---- */
@@ -789,8 +918,12 @@ CHECK_MAIN(RUN(a_watch_tells_what_it_was_asked_for),
            RUN(a_closed_descriptor_is_silent_though_a_copy_is_open),
            RUN(a_callback_frees_another_watch_that_is_ready), RUN(a_callback_frees_its_own_watch),
            RUN(readiness_of_the_descriptor_before_does_not_count),
-           RUN(timers_ring_in_order_and_once), RUN(a_timer_is_turned_off_and_set_anew),
-           RUN(an_instant_in_the_past_rings_at_once), RUN(answers_come_before_timeouts),
+           RUN(a_descriptor_that_is_refused_is_watched_later),
+           RUN(a_descriptor_that_is_refused_is_let_go),
+           RUN(an_alarm_rings_though_the_timerfd_is_refused),
+           RUN(a_loop_whose_eventfd_is_refused_is_not_used), RUN(timers_ring_in_order_and_once),
+           RUN(a_timer_is_turned_off_and_set_anew), RUN(an_instant_in_the_past_rings_at_once),
+           RUN(answers_come_before_timeouts),
            RUN(a_timer_that_is_set_by_its_ring_does_not_hold_up_the_loop),
            RUN(the_loop_says_before_it_sleeps), RUN(a_callback_frees_the_loop),
            RUN(a_timer_frees_the_loop), RUN(a_child_of_a_fork_leaves_the_loop_alone),

@@ -73,6 +73,7 @@
     X(SET_FOUNDED, "set-founded")             \
     X(SET_CHANGED, "set-changed")             \
     X(SET_CLOSED, "set-closed")               \
+    X(SET_FORGOTTEN, "set-forgotten")         \
     X(LOOPBACK, "loopback")                   \
     X(BAD_MARKER, "bad-marker")               \
     X(CANNOT_JOIN, "cannot-join")             \

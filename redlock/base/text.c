@@ -84,8 +84,8 @@ char *text_hide(char *text, const char *secret)
 
 bool text_begins_with_verb(const char *text)
 {
-    static const char *const verbs[] = {"asks ", "belongs ", "cannot ", "does ",  "has ",
-                                        "is ",   "lacks ",   "needs ",  "takes ", "was "};
+    static const char *const verbs[] = {"asks ",  "belongs ", "cannot ", "does ",  "has ", "is ",
+                                        "lacks ", "lost ",    "needs ",  "takes ", "was "};
 
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         if (strncmp(text, verbs[i], strlen(verbs[i])) == 0)

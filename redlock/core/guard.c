@@ -214,6 +214,23 @@ static bool is_known(const struct guard *g, unsigned master, quorum_mask *ret_mi
            recall_collect(told, ready, looked == others, g->version, g->config.members, ret_recall);
 }
 
+/* A master that was seen warming, and is down now, may come back with older or newer data.  Two
+ * with one epoch may remember the set: one of them does when the other was emptied. */
+bool guard_has_forgotten(const struct guard *g)
+{
+    quorum_mask remember = 0, absent = 0;
+
+    for (unsigned i = 0; everyone(g) >> i != 0; i++) {
+        const struct guard_master *m = &g->masters[i];
+
+        if (!m->linked || !is_seen(m))
+            absent |= mask_of(i);
+        else if (is_ready(m))
+            remember |= mask_of(i);
+    }
+    return recall_is_forgotten(g->version, g->config.members, remember, absent);
+}
+
 /* ---- Events ---- */
 
 void guard_init(struct guard *g, const struct guard_config *config)

@@ -174,6 +174,9 @@ drift_span guard_quarantine(const struct guard *g);
 /* A majority of all masters reported the age of a warming master's nonce. */
 bool guard_is_witnessed(const struct guard *g, unsigned master);
 
+/* Too few members remember the set, so no warming master gets an epoch (recall.h). */
+bool guard_has_forgotten(const struct guard *g);
+
 /* The least time that is left of the quarantine of a warming master, else 0. */
 drift_span guard_left(const struct guard *g, unsigned master, drift_time now);
 

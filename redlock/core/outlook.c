@@ -43,6 +43,7 @@ int outlook_status(enum outlook outlook)
         return REDLOCK_E_WRONG_SET;
     case OUTLOOK_WELL:
     case OUTLOOK_ABSENT:
+    case OUTLOOK_FORGOTTEN:
     case OUTLOOK_TROUBLES:
         break;
     }

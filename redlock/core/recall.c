@@ -59,3 +59,15 @@ bool recall_collect(const struct recall_told told[QUORUM_MASTERS_MAX], quorum_ma
     *ret_recall = recall;
     return true;
 }
+
+/* Rules 2 and 4.  A master without an epoch is not among those that remember. */
+bool recall_is_forgotten(uint64_t version, const struct members *lists, quorum_mask remember,
+                         quorum_mask absent)
+{
+    quorum_mask all = members_all(lists);
+
+    remember &= all;
+    absent &= all;
+    return version > 1 && all != 0 && !members_meet_all(lists, remember | absent) &&
+           (remember != 0 || absent == 0);
+}

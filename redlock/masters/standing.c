@@ -79,7 +79,9 @@ static void tell_of_warming(struct standing *standing, unsigned master, bool is_
     drift_span left = guard_left(&standing->guard, master, now);
     char text[160];
 
-    if (left > 0)
+    if (standing->forgotten)
+        (void)snprintf(text, sizeof text, RECALL_FORGOTTEN);
+    else if (left > 0)
         (void)snprintf(
             text, sizeof text, "is warming up: %s, and may vote %s at most %.1f s", why,
             standing_has_witnesses(standing, master) ? "in" : "when one client has watched it for",
@@ -95,6 +97,22 @@ static void tell_of_warming(struct standing *standing, unsigned master, bool is_
                        "vote",
                        why);
     tell(standing, master, text, is_news);
+}
+
+/* Whether warming masters may vote again also depends on the others. */
+static void tell_of_forgetting(struct standing *standing)
+{
+    bool forgotten = guard_has_forgotten(&standing->guard);
+
+    if (forgotten == standing->forgotten)
+        return;
+    standing->forgotten = forgotten;
+    for (unsigned m = 0; m < standing->peers->len; m++) {
+        const struct guard_master *master = &standing->guard.masters[m];
+
+        if (standing->linked & mask_of(m) && master->look.number != 0 && !master->look.ready)
+            tell_of_warming(standing, m, forgotten, env_now(standing->peers->env));
+    }
 }
 
 /* Report each master that has the epoch of another, until it has an epoch of its own. */
@@ -179,6 +197,7 @@ static void update(struct standing *standing, quorum_mask anew)
     drift_time now = env_now(standing->peers->env);
     quorum_mask up, coming;
 
+    tell_of_forgetting(standing);
     for (unsigned m = 0; m < standing->peers->len; m++) {
         /* Computed anew for each master: a lease that was notified may have filled a queue. */
         find_masks(standing, now, &up, &coming);

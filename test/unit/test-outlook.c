@@ -7,6 +7,7 @@
 
 #define W OUTLOOK_WELL
 #define A OUTLOOK_ABSENT
+#define N OUTLOOK_FORGOTTEN
 #define F OUTLOOK_FORBIDDEN
 #define X OUTLOOK_FOREIGN
 
@@ -36,9 +37,9 @@ TEST(a_majority_that_is_well_may_vote)
 
 TEST(one_too_few_names_the_least_trouble_that_is_enough)
 {
-    static const enum outlook troubles[] = {WARM, A, F, X};
+    static const enum outlook troubles[] = {WARM, A, N, F, X};
 
-    for (unsigned i = 0; i < 4; i++) {
+    for (unsigned i = 0; i < 5; i++) {
         begin(W, W, troubles[i], X, X);
         CHECK_INT(outlook_judge(&view), troubles[i]);
     }
@@ -52,6 +53,8 @@ TEST(lesser_troubles_are_added_first)
     CHECK_INT(outlook_judge(&view), OUTLOOK_ABSENT);
     begin(X, F, A, A, WARM);
     CHECK_INT(outlook_judge(&view), OUTLOOK_ABSENT);
+    begin(W, N, N, A, X); /* A master that is away would not be enough. */
+    CHECK_INT(outlook_judge(&view), OUTLOOK_FORGOTTEN);
     begin(X, F, F, A, WARM);
     CHECK_INT(outlook_judge(&view), OUTLOOK_FORBIDDEN);
     begin(X, F, X, A, X);
@@ -115,6 +118,8 @@ TEST(a_worse_trouble_has_no_end)
 {
     begin(WARM, WARM, A, A, A);
     CHECK_UINT(outlook_left(&view), DRIFT_NEVER);
+    begin(W, N, N, N, A);
+    CHECK_UINT(outlook_left(&view), DRIFT_NEVER);
     begin(W, A, A, A, WARM);
     CHECK_UINT(outlook_left(&view), DRIFT_NEVER);
 }
@@ -124,6 +129,7 @@ TEST(each_trouble_has_its_status)
     CHECK_INT(outlook_status(OUTLOOK_WELL), REDLOCK_UNREACHABLE); /* It is over already. */
     CHECK_INT(outlook_status(OUTLOOK_WARMING), REDLOCK_NOT_READY);
     CHECK_INT(outlook_status(OUTLOOK_ABSENT), REDLOCK_UNREACHABLE);
+    CHECK_INT(outlook_status(OUTLOOK_FORGOTTEN), REDLOCK_UNREACHABLE);
     CHECK_INT(outlook_status(OUTLOOK_FORBIDDEN), REDLOCK_E_FORBIDDEN);
     CHECK_INT(outlook_status(OUTLOOK_FOREIGN), REDLOCK_E_WRONG_SET);
     for (unsigned outlook = OUTLOOK_WELL; outlook < OUTLOOK_TROUBLES; outlook++)

@@ -121,7 +121,33 @@ TEST(if_too_few_remember_all_others_must_answer_and_the_set_be_unchanged)
     CHECK(!recall_collect(told, 0x02, true, 1, &lists, &recall));
 }
 
-CHECK_MAIN(RUN(nothing_was_promised), RUN(the_greatest_of_each_kind),
+TEST(a_set_that_too_few_remember_needs_a_rescue)
+{
+    static const struct members same = {ABC, ABC}, joint = {ABC, 0x1c};
+
+    CHECK(recall_is_forgotten(2, &same, 0x01, 0));
+    CHECK(recall_is_forgotten(2, &same, 0, 0));
+    CHECK(!recall_is_forgotten(2, &same, 0x03, 0)); /* They tell the third. */
+    CHECK(!recall_is_forgotten(1, &same, 0x01, 0)); /* Rule 4. */
+    CHECK(!recall_is_forgotten(0, &same, 0x01, 0)); /* No set is known. */
+    CHECK(recall_is_forgotten(2, &same, 0x19, 0));  /* D and E are no members. */
+    CHECK(recall_is_forgotten(2, &joint, 0x07, 0)); /* Of the second list only C. */
+    CHECK(recall_is_forgotten(2, &joint, 0x1c, 0));
+    CHECK(!recall_is_forgotten(2, &joint, 0x0e, 0));
+}
+
+TEST(a_member_that_is_away_may_remember)
+{
+    static const struct members lists = {0x1f, 0x1f};
+
+    CHECK(!recall_is_forgotten(2, &lists, 0x01, 0x06));
+    CHECK(recall_is_forgotten(2, &lists, 0x01, 0x02)); /* Two of five are too few. */
+    CHECK(!recall_is_forgotten(2, &lists, 0, 0x02));   /* It may know a newer set. */
+    CHECK(recall_is_forgotten(2, &lists, 0, 0x20));    /* It is no member. */
+}
+
+CHECK_MAIN(RUN(a_set_that_too_few_remember_needs_a_rescue), RUN(a_member_that_is_away_may_remember),
+           RUN(nothing_was_promised), RUN(the_greatest_of_each_kind),
            RUN(enough_of_each_list_must_tell), RUN(without_enough_it_is_untouched),
            RUN(a_greater_version_must_be_known_first), RUN(a_smaller_version_has_no_ballots),
            RUN(one_of_no_set_has_no_ballots_and_one_of_another_does_not_count),

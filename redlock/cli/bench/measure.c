@@ -461,7 +461,7 @@ int measure_check_links(const struct cli *cli, struct redlock *rl)
         return CLI_OK;
     if (is_refused)
         cli_say(MSG_WRONG_SET, "no master may vote for this list of masters");
-    else if (warming == 0)
+    else if (warming == 0 || client.has_forgotten)
         cli_say(MSG_NO_MAJORITY, "%u of %u masters are up; see `redlock status`", up, masters);
     else
         cli_say(

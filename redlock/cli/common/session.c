@@ -132,7 +132,7 @@ static drift_span warm_up(const struct session *session, unsigned *ret_warming, 
             left[warming++] = master.warming_left;
     }
     *ret_warming = warming;
-    if (client.set == 0) /* Its masters say why. */
+    if (client.set == 0 || client.has_forgotten) /* Its masters say why. */
         return 0;
     if (voters >= majority || voters + warming < majority)
         return 0;

@@ -19,6 +19,7 @@
 #include "redlock/cli/set/marker.h"
 #include "redlock/cli/doctor/rights.h"
 #include "redlock/client/inspect.h"
+#include "redlock/core/recall.h"
 #include "redlock/wire/name.h"
 #include "redlock/base/error.h"
 #include "redlock/link/uri.h"
@@ -280,8 +281,15 @@ static void find_warming(const struct doctor *doctor, struct exam *exam, bool ha
                              : "run redlock init, or redlock init --new before the very first lock";
     char wait[80];
 
-    print_wait(doctor, &exam->marker, wait, sizeof wait);
     exam->votes = false;
+    if (survey_has_forgotten(&doctor->survey)) {
+        exam_find(exam, "forgotten",
+                  "run redlock members --i-know-what-is-lost - rescue with the whole list: redlock "
+                  "help set-forgotten",
+                  RECALL_FORGOTTEN);
+        return;
+    }
+    print_wait(doctor, &exam->marker, wait, sizeof wait);
     exam_find(exam, "warming", change, "is warming up, and may vote %s: %s", wait,
               why_warming(&exam->info));
 }

@@ -82,6 +82,7 @@ static const struct {
     {"foreign_key", MSG_FOREIGN_KEY},
     {"foreign_permit", MSG_FOREIGN_KEY},
     {"foreign_queue", MSG_FOREIGN_KEY},
+    {"forgotten", MSG_SET_FORGOTTEN},
     {"fsync", MSG_PERSISTENCE},
     {"info", MSG_NOT_KNOWN},
     {"later_version", MSG_LATER_VERSION},

@@ -72,6 +72,11 @@ static bool is_warming(const struct init *init, unsigned m)
     return master.is_linked && master.look.number != 0 && !master.look.ready;
 }
 
+static bool has_forgotten(const struct init *init)
+{
+    return inspect_client(init->rl).has_forgotten;
+}
+
 /* Masters that are to vote: the members, and all others of the list, which is wrong then. */
 static quorum_mask voters_of(const struct init *init)
 {
@@ -167,7 +172,7 @@ static void show_progress(const struct init *init)
                                   count_voters(init), mask_count(voters_of(init)));
 
     for (unsigned m = 0; m < init->masters && len < sizeof line; m++)
-        if (is_warming(init, m))
+        if (is_warming(init, m) && !has_forgotten(init))
             len += (size_t)snprintf(line + len, sizeof line - len, ", master %u in %.0f s", m + 1,
                                     seconds_left(init, m));
     (void)fprintf(stderr, "\r\033[K%s", line); /* Wipe the line: ECMA-48, EL. */
@@ -181,7 +186,8 @@ static void tell_of_warming(struct init *init)
         bool is_known = !master_of(init, m).is_looked_at && !master_of(init, m).is_asked_about &&
                         inspect_client(init->rl).coming == 0;
 
-        if (!is_warming(init, m) || (init->told & mask_of(m)) != 0 || !is_known)
+        if (!is_warming(init, m) || (init->told & mask_of(m)) != 0 || !is_known ||
+            has_forgotten(init))
             continue;
         init->told |= mask_of(m);
         cli_say(MSG_WARMING, "master %u (%s) is warming up, and may vote in at most %.1f s", m + 1,
@@ -211,17 +217,17 @@ static bool is_refused(const struct init *init)
 
 /*
  * True: masters that were watched for long enough get no epoch, because masters that do not answer
- * may know of a longer lease.  Or the masters cannot become a set.  This must last for the connect
- * timeout: links may be coming up.
+ * may know of a longer lease.  Or too few remember the set.  Or the masters cannot become a set.
+ * This must last for the connect timeout: links may be coming up.
  */
 static bool is_stuck(struct init *init)
 {
     drift_time now = now_of(init);
     bool has_set = inspect_client(init->rl).set != 0;
     bool waits = is_connecting(init) || (count_linked(init) == mask_count(voters_of(init)) &&
-                                         (has_set || !is_refused(init)));
+                                         (has_set || !is_refused(init)) && !has_forgotten(init));
 
-    for (unsigned m = 0; m < init->masters && !waits && has_set; m++)
+    for (unsigned m = 0; m < init->masters && !waits && has_set && !has_forgotten(init); m++)
         waits = master_of(init, m).is_linked &&
                 (master_of(init, m).look.number == 0 || seconds_left(init, m) > 0);
     if (waits)
@@ -534,6 +540,9 @@ static int wait_for_all(struct init *init)
         if (init->refusing & mask_of(m))
             say_of(init, m, init->said[m].error);
     all = count_voters(init) == mask_count(voters_of(init));
+    for (unsigned m = 0; m < init->masters; m++)
+        if (is_warming(init, m) && has_forgotten(init))
+            say_of(init, m, master_of(init, m).error);
     if (!all) {
         say_who_is_down(init);
         say_why_no_set(init);

@@ -208,7 +208,8 @@ int set_refusal_list(const struct survey *found, const struct wish *wish, const 
 
 void set_refusal_hint(const struct survey *found, const struct wish *wish)
 {
-    for (unsigned i = 0; i < wish->leavers_len && wish->joiners_len == 0; i++) {
+    for (unsigned i = 0;
+         i < wish->leavers_len && wish->joiners_len == 0 && !survey_has_forgotten(found); i++) {
         unsigned at = wish_find(&found->newest, wish->leavers[i]);
 
         if (at < found->newest.members_len &&

@@ -9,6 +9,7 @@
 
 #include "redlock/cli/set/marker.h"
 #include "redlock/cli/set/wish.h"
+#include "redlock/core/recall.h"
 
 enum { LIST_MAX = CONFIG_TEXT_MAX + 1 };
 
@@ -56,6 +57,9 @@ void set_report_why(const struct survey *survey, unsigned m, char text[SURVEY_ER
     } else if (master->set != 0 && master->set != survey->newest.set) {
         wish_print(&master->config, master->config.to, list, sizeof list);
         (void)snprintf(text, SURVEY_ERROR_MAX, "is a member of another set: %s", list);
+    } else if (!master->look.ready && survey_has_forgotten(survey) &&
+               survey_member_of(survey, m) != NULL) {
+        (void)snprintf(text, SURVEY_ERROR_MAX, RECALL_FORGOTTEN);
     } else if (!master->look.ready) {
         say_warming(survey, m, text);
     } else if (master->set == 0) {
@@ -198,7 +202,10 @@ void set_report_text(const struct survey *survey)
     for (unsigned i = 0; i < config->members_len; i++)
         print_member(survey, i);
     print_others(survey);
-    if (config_is_joint(config))
+    if (survey_has_forgotten(survey))
+        (void)printf("no time helps: redlock members --i-know-what-is-lost - rescue URI..., see "
+                     "`redlock help set-forgotten`\n");
+    else if (config_is_joint(config))
         print_finish(config);
 }
 
@@ -256,6 +263,9 @@ void set_report_json(const struct survey *survey)
                      config_is_joint(config)    ? "joint"
                      : config_is_closed(config) ? "closed"
                                                 : "simple");
+    (void)printf(",\"needs_rescue\":%s",
+                 text_of(survey_has_forgotten(survey) ||
+                         (config->version != 0 && config_is_closed(config))));
     print_list("from", config, config->from);
     print_list("to", config, config->to);
     (void)printf(",\"members\":[");

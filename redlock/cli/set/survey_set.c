@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "redlock/cli/set/wish.h"
+#include "redlock/core/recall.h"
 
 unsigned survey_find(const struct survey *survey, const struct config_member *member)
 {
@@ -65,6 +66,23 @@ bool survey_has_quorum(const struct survey *survey)
         if (2 * survey_count(survey, lists[i]) <= mask_count(lists[i]))
             return false;
     return true;
+}
+
+bool survey_has_forgotten(const struct survey *survey)
+{
+    const struct config *newest = &survey->newest;
+    const struct members lists = {newest->from, newest->to};
+    quorum_mask remember = 0, absent = 0;
+
+    for (unsigned i = 0; i < newest->members_len; i++) {
+        unsigned m = survey_find(survey, &newest->members[i]);
+
+        if (m == survey->masters || !survey->of[m].answered)
+            absent |= mask_of(i);
+        else if (survey->of[m].look.ready)
+            remember |= mask_of(i);
+    }
+    return recall_is_forgotten(newest->version, &lists, remember, absent);
 }
 
 /* Take the newest configuration of this set. */

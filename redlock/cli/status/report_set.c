@@ -39,6 +39,9 @@ void report_set_text(const struct status *status)
     else if (why[0] == '\0' && client.linked != 0 && client.restart_guard)
         (void)printf("they are no set yet: the first client that reaches all of them founds it, as "
                      "`redlock init` does\n");
+    if (client.has_forgotten)
+        (void)printf("too few members remember the set, and no time helps: it needs "
+                     "`redlock members rescue`, see `redlock help set-forgotten`\n");
     if (client.lists.from != client.lists.to)
         (void)printf("the change is not finished, and a lock needs a majority of both lists: "
                      "`redlock members` says how to finish it\n");
@@ -55,7 +58,8 @@ void report_set_json(const struct status *status)
     char members[MEMBERS_MAX], why[WHY_MAX];
 
     inspect_set(status->rl, members, sizeof members, why, sizeof why);
-    (void)printf(",\"refused\":%s,\"set\":", status->refused ? "true" : "false");
+    (void)printf(",\"refused\":%s,\"needs_rescue\":%s,\"set\":", status->refused ? "true" : "false",
+                 status->needs_rescue ? "true" : "false");
     if (client.set == 0) {
         (void)printf("null");
     } else {

@@ -394,6 +394,25 @@ static void skip_strangers(struct status *status)
     }
 }
 
+/* No time helps members without an epoch if too few of the others remember the set. */
+static void give_up_the_forgotten(struct status *status)
+{
+    const struct inspect_client client = inspect_client(status->rl);
+
+    status->needs_rescue =
+        client.has_forgotten || (client.set != 0 && members_all(&client.lists) == 0);
+    for (unsigned m = 0; m < status->masters && client.has_forgotten; m++) {
+        struct report *report = &status->reports[m];
+
+        if (!report->warming)
+            continue;
+        report->warming = false;
+        status->warming--;
+        (void)snprintf(report->error, sizeof report->error, "%s",
+                       inspect_master(status->rl, m).error);
+    }
+}
+
 /* Masters that are all new and durable count as up: the first client that wants a lock gets it. */
 static void welcome_the_new(struct status *status)
 {
@@ -419,6 +438,7 @@ static int ask_and_print(struct status *status, struct ev_loop *loop)
     status->refused = redlock_ready(status->rl, NULL) == REDLOCK_E_WRONG_SET;
     skip_the_gone(status);
     skip_strangers(status);
+    give_up_the_forgotten(status);
     welcome_the_new(status);
     look_at_clocks(status, loop);
     if (status->cli->json)

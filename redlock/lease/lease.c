@@ -548,9 +548,7 @@ void leases_on_vote(struct leases *leases, unsigned master, const struct ask *as
 /* The machine knows nothing of it. */
 static bool is_due(const struct redlock_lease *lease, unsigned master)
 {
-    const struct kind *kind = lease_kind(lease);
-
-    return kind->is_due != NULL && kind->is_due(lease, master);
+    return lease_kind(lease)->is_due != NULL && lease_kind(lease)->is_due(lease, master);
 }
 
 void leases_on_change(struct leases *leases, unsigned master)

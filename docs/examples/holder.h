@@ -69,8 +69,9 @@ static int holder_start(struct holder *holder, int argc, char **argv)
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     redlock_options_init(&opts); /* The masters: REDLOCK_MASTERS. */
     opts.pollable = true;
-    opts.reply_timeout_ms = 5000;
+    opts.reply_timeout_ms = 2000; /* For masters that are far away, or slow. */
     redlock_lock_options_init(&how);
+    how.ttl_ms = 20000;       /* Ten times the reply timeout, as production.md says. */
     how.wait_ms = UINT32_MAX; /* Wait for as long as it takes. */
     how.lost = holder_on_lost;
     how.lost_arg = holder;

@@ -12,12 +12,10 @@ _Static_assert(TOKEN_LEN + 1 + REDLOCK_NOTE_MAX <= REDLOCK_TOKEN_MAX,
 
 bool note_is_valid(const char *note)
 {
-    size_t len = strnlen(note, REDLOCK_NOTE_MAX + 1);
-
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)note[i] < ' ' || note[i] == '\x7f')
+    for (size_t i = 0; note[i] != '\0'; i++)
+        if (i == REDLOCK_NOTE_MAX || (unsigned char)note[i] < ' ' || note[i] == '\x7f')
             return false;
-    return len <= REDLOCK_NOTE_MAX;
+    return true;
 }
 
 const char *note_find(const char *stored, size_t len, size_t *ret_len)

@@ -283,13 +283,6 @@ struct loop *loop_ev_new(struct ev_loop *process, const struct loop_events *even
     return &loop->loop;
 }
 
-/* Blocking clients are linked, and never run here. */
-int loop_ev_take_eventfd(struct ev_loop *process)
-{
-    (void)process;
-    return 0;
-}
-
 /* ---- Turns ---- */
 
 void process_poke(struct ev_loop *process, sim_time at)

@@ -51,6 +51,7 @@ static size_t obey(struct conn *conn)
         answer = store_execute(conn, &command);
         if (!is_other)
             oracle_after(conn, &command, &answer);
+        revokes_on_command(conn->server, &command);
         if (sizeof answers - len < resp_answer_max(&answer))
             world_fail("simulator", "more answers than there is room for");
         len += resp_write(answers + len, &answer);

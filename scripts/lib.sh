@@ -19,7 +19,7 @@ die() {
 
 # sim_themes PROGRAM: print the themes of the simulator (test/sim/world.c) that this test-sim can run.
 sim_themes() {
-    local themes="clocks restarts starts lines sets crowds partners moves losses"
+    local themes="clocks restarts starts lines sets crowds partners revokes moves losses"
     ! ldd "$1" | grep libssl >/dev/null || themes+=" tls"
     echo "$themes"
 }

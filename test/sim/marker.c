@@ -34,6 +34,11 @@ struct answer marker_proof(struct server *server, const struct command *command)
     return (struct answer){with_max ? REPLY_ARRAY : REPLY_TEXT, 0, text};
 }
 
+static uint64_t *counter_of(struct server *server, unsigned resource)
+{
+    return &server->marker.counters[world.plan.one_counter ? 0 : resource];
+}
+
 /* The counter whose number is argument i. */
 static uint64_t *counter_arg(struct server *server, const struct command *command, unsigned i)
 {
@@ -44,7 +49,7 @@ static uint64_t *counter_arg(struct server *server, const struct command *comman
         (void)snprintf(name, sizeof name, "%s%u", prefix, r);
         (void)snprintf(digits, sizeof digits, "%u", wire_counter(name, strlen(name)));
         if (args_is(command, i, digits))
-            return &server->marker.counters[world.plan.one_counter ? 0 : r];
+            return counter_of(server, r);
     }
     world_fail("wire", "a counter that belongs to no name");
 }
@@ -118,6 +123,34 @@ static const struct answer *find_obstacle(struct server *server, const struct co
     return NULL;
 }
 
+static bool is_days_ahead(const struct server *server, uint64_t count)
+{
+    const struct marker *marker = &server->marker;
+
+    return marker->floor + count > marker->high &&
+           marker->floor + count > store_wall_ms(server) * 1000 + WIRE_FENCE_AHEAD_US;
+}
+
+/* A counter is to reach this count. */
+static void move_mark(struct marker *marker, uint64_t count)
+{
+    if (marker->floor + count > marker->high)
+        marker->high =
+            marker->floor + (count + WIRE_FENCE_STEP - 1) / WIRE_FENCE_STEP * WIRE_FENCE_STEP;
+}
+
+uint64_t marker_raise_to(struct server *server, unsigned resource, uint64_t least)
+{
+    uint64_t floor = server->marker.floor, *counter = counter_of(server, resource);
+    uint64_t count = sim_max(*counter + 1, least > floor ? least - floor : 0);
+
+    if (is_days_ahead(server, count))
+        return 0;
+    move_mark(&server->marker, count);
+    (void)count_to(server, counter, count);
+    return floor + count;
+}
+
 /* EVALSHA or EVAL, script, 2, name, marker, token, number, counter, field epoch.  For several names
  * the counters come last. */
 struct answer marker_raise(struct server *server, const struct command *command)
@@ -147,16 +180,13 @@ struct answer marker_raise(struct server *server, const struct command *command)
         return *refusal;
     if (wanted > marker->floor + count)
         count = wanted - marker->floor;
-    if (marker->floor + count > marker->high &&
-        marker->floor + count > store_wall_ms(server) * 1000 + WIRE_FENCE_AHEAD_US)
+    if (is_days_ahead(server, count))
         return ahead;
     refusal = store_mood(server, true, true);
     if (refusal != NULL)
         return *refusal;
     world_fault(FAULT_RAISED);
-    if (marker->floor + count > marker->high)
-        marker->high =
-            marker->floor + (count + WIRE_FENCE_STEP - 1) / WIRE_FENCE_STEP * WIRE_FENCE_STEP;
+    move_mark(marker, count);
     answer = count_all_to(server, command, first, at.names, count);
     answer.integer += (long long)marker->floor;
     return answer;

@@ -44,16 +44,20 @@ static unsigned servers_of(const struct config *config, quorum_mask list)
     return servers;
 }
 
-static void add(uint64_t version, const char *text)
+struct lists moves_parse(const char *text, uint64_t version)
 {
     struct config config = {.version = version};
 
-    if (version >= MOVES_VERSIONS_MAX)
-        world_fail("simulator", "too many versions of a set");
     if (!config_parse(text, strlen(text), &config))
         world_fail("wire", "a configuration that is none: %s", text);
-    versions[version] =
-        (struct version){text, {servers_of(&config, config.from), servers_of(&config, config.to)}};
+    return (struct lists){servers_of(&config, config.from), servers_of(&config, config.to)};
+}
+
+static void add(uint64_t version, const char *text)
+{
+    if (version >= MOVES_VERSIONS_MAX)
+        world_fail("simulator", "too many versions of a set");
+    versions[version] = (struct version){text, moves_parse(text, version)};
     newest = sim_max(newest, version);
     world_note("version: number, from, to", version, versions[version].lists.from,
                versions[version].lists.to);

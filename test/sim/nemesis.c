@@ -358,29 +358,6 @@ static void step(struct server *only)
     }
 }
 
-/* An operator revokes what one of the masters stores, there and on most others. */
-static void revoke(struct server *first, unsigned resource)
-{
-    const struct key *key = store_key(first, resource);
-    int token = key != NULL ? key->token : -1;
-    bool has_readers = key != NULL && key->readers > 0;
-
-    if (key == NULL || key->revoked_at != 0 || (key->wrong_type && !has_readers))
-        return;
-    for (unsigned i = 0; i < world.plan.servers; i++) {
-        struct server *server = &world.servers[i];
-        const struct key *other = store_key(server, resource);
-        bool is_same =
-            other != NULL && other->revoked_at == 0 &&
-            (has_readers ? other->readers > 0 : other->readers == 0 && other->token == token);
-
-        if (is_same && server->alive && !server->hung && dice_chance(850))
-            server_revoke(server, resource);
-    }
-    for (unsigned i = 0; i < world.plan.processes; i++)
-        process_sicken(&world.processes[i], world.now + 2 * world.plan.ttl_max_ms * DRIFT_MS);
-}
-
 static void strike(enum fault fault)
 {
     struct server *server = &world.servers[dice_below(world.plan.servers)];
@@ -401,7 +378,7 @@ static void strike(enum fault fault)
     } else if (fault == FAULT_COPY) {
         copy(server);
     } else if (fault == FAULT_REVOKED) {
-        revoke(server, resource);
+        revokes_begin(server, resource);
     } else if (fault == FAULT_PAUSE) {
         pause_process(any_process());
     } else if (fault == FAULT_FOREIGN || fault == FAULT_WRONG_TYPE) {

@@ -10,10 +10,12 @@
  *              last longer than the belief, by the servers' clocks.
  *  growth      A belief only grows, and never after it has ended.  Renewals do not make it
  *              longer than its limit.
- *  release     A command deletes only keys whose token it names, and no key of a belief.
+ *  release     A command deletes only keys whose token it names, and no key of a belief that its
+ *              client counts.
  *  token       No token belongs to two rounds.
  *  fencing     No two holds of a resource have the same fencing token.  A token is greater than
  *              those of all holds before it, and of all locks granted before its round began.
+ *  number      The number of a revocation is between those of its holder and of later locks.
  *  permits     A semaphore has no more holders than permits.
  *  reentry     An inner lock sends no command (calls.c).
  *
@@ -46,12 +48,24 @@ static unsigned strangers;
 /* A fencing token of this run. */
 struct drawn {
     uint64_t fence;
-    sim_time at;
+    sim_time at, round_sent;
     unsigned set, process; /* set: its resources, as a mask. */
+    int token;
 };
 #define FENCES_MAX 4096
 static struct drawn fences[FENCES_MAX];
 static unsigned fences_len;
+
+/* A number that an operator was told in this run. */
+struct number {
+    uint64_t number;
+    unsigned resource;
+    int token;
+    sim_time began, told;
+};
+#define NUMBERS_MAX 1024
+static struct number numbers[NUMBERS_MAX];
+static unsigned numbers_len;
 
 /* The keys before the command that is being executed. */
 static struct key keys_before[SIM_RESOURCES_MAX];
@@ -61,7 +75,7 @@ void oracle_reset(void)
     run++;
     tokens_len = 0;
     strangers = 0;
-    fences_len = 0;
+    fences_len = numbers_len = 0;
 }
 
 /* ---- Tokens ---- */
@@ -399,10 +413,48 @@ static bool may_count_anew(void)
     return was_set_back && forgetful > plan->servers / 2;
 }
 
+/* A token of another holder that was drawn while the operator worked may be on either side. */
+static void check_number(const struct number *number, const struct drawn *drawn)
+{
+    bool is_holder = drawn->token == number->token;
+    bool is_before = is_holder || drawn->at < number->began;
+    bool is_after = !is_holder && drawn->round_sent > number->told;
+
+    if ((drawn->set & 1u << number->resource) == 0 || may_count_anew())
+        return;
+    tally.checks++;
+    if (drawn->fence == number->number || (is_before && drawn->fence > number->number) ||
+        (is_after && drawn->fence < number->number))
+        world_fail("number",
+                   "an operator was told %llu, and client %u, %s, has the fencing token %llu",
+                   (unsigned long long)number->number, drawn->process,
+                   is_holder   ? "which was revoked"
+                   : is_before ? "which held before"
+                               : "which asked later",
+                   (unsigned long long)drawn->fence);
+}
+
+void oracle_on_number(unsigned resource, uint64_t number, int token, sim_time began)
+{
+    const struct number told = {number, resource, token, began, world.now};
+
+    for (unsigned i = 0; i < fences_len; i++)
+        check_number(&told, &fences[i]);
+    if (numbers_len < NUMBERS_MAX)
+        numbers[numbers_len++] = told;
+}
+
 static void check_fence(const struct lease_rec *rec)
 {
     uint64_t fence = info_fence(rec->lease);
     sim_time now = process_now(rec->process);
+    const char *token = info_token(rec->lease);
+    const struct drawn drawn = {fence,
+                                now,
+                                rec->round_sent,
+                                rec->set,
+                                rec->process->number,
+                                oracle_token(token, strlen(token))};
 
     if (!rec->is_fenced || rec->state == REC_ADOPTED) {
         if (fence != 0)
@@ -431,8 +483,10 @@ static void check_fence(const struct lease_rec *rec)
                        rec->process->number, (unsigned long long)fence, fences[i].process,
                        (unsigned long long)fences[i].fence);
     }
+    for (unsigned i = 0; i < numbers_len; i++)
+        check_number(&numbers[i], &drawn);
     if (fences_len < FENCES_MAX)
-        fences[fences_len++] = (struct drawn){fence, now, rec->set, rec->process->number};
+        fences[fences_len++] = drawn;
 }
 
 static void on_belief(struct lease_rec *rec, uint64_t deadline)
@@ -507,6 +561,16 @@ void oracle_before(struct server *server, const struct command *command)
     }
 }
 
+/* A master that refused to raise the counters of several names, one of which was revoked, is sent a
+ * release: its vote does not count. */
+static bool has_given_up(const struct lease_rec *rec, const struct server *server)
+{
+    unsigned m = process_master(rec->process, server->number);
+    const struct quorum *q = &rec->lease->q;
+
+    return options_are_many(rec) && m < QUORUM_MASTERS_MAX && !(q->live & mask_of(m));
+}
+
 /* A key has changed.  If it belongs to a belief, check that. */
 static void on_loss(const struct server *server, unsigned resource, int token, bool is_gone)
 {
@@ -518,7 +582,7 @@ static void on_loss(const struct server *server, unsigned resource, int token, b
                 !(rec->set & 1u << resource) || rec->token != token ||
                 oracle_remaining_ms(rec, world.now) == 0)
                 continue;
-            if (is_gone)
+            if (is_gone && !has_given_up(rec, server))
                 world_fail("release",
                            "the key on master %u of resource %u is deleted while "
                            "client %u holds it",

@@ -46,6 +46,8 @@ void oracle_after(struct conn *conn, const struct command *command, const struct
 
 /* An operator has revoked a key. */
 void oracle_on_revoked(void);
+/* An operator that began then was told a number for the holder of this token; -1: for readers. */
+void oracle_on_number(unsigned resource, uint64_t number, int token, sim_time began);
 /* Check all beliefs of a process for changes. */
 void oracle_look(struct ev_loop *process);
 uint32_t oracle_remaining_ms(const struct lease_rec *rec, sim_time at);

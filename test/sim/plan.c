@@ -53,6 +53,7 @@ static const enum fault theme_faults[THEME_LEN][4] = {
     [THEME_MOVES] = {FAULT_PAUSE, FAULT_CRASH, FAULT_CUT, FAULT_SLOW},
     [THEME_TLS] = {FAULT_CUT_READ, FAULT_WRITE_FAILS, FAULT_RESET_AFTER, FAULT_NO_MEMORY},
     [THEME_PARTNERS] = {FAULT_CUT, FAULT_PAUSE, FAULT_SLOW, FAULT_SILENCE},
+    [THEME_REVOKES] = {FAULT_CUT, FAULT_PAUSE, FAULT_SLOW, FAULT_RESET_AFTER},
     [THEME_LOSSES] = {FAULT_CRASH_EMPTY, FAULT_PAUSE, FAULT_CUT, FAULT_SLOW},
     [THEME_CROWDS] = {FAULT_WAKE_LOST, FAULT_RESET_AFTER, FAULT_CLOSE, FAULT_PAUSE},
 };
@@ -81,6 +82,7 @@ static void draw_sizes(struct plan *plan)
                     : is_about(THEME_MOVES)    ? (unsigned)dice_range(4, SIM_SERVERS_MAX)
                     : is_about(THEME_LOSSES)   ? (unsigned)dice_range(4, 5)
                     : is_about(THEME_PARTNERS) ? (unsigned)dice_range(3, 5)
+                    : is_about(THEME_REVOKES)  ? (unsigned)dice_range(3, 5)
                                                : 3;
     plan->resources = 1;
 }
@@ -263,10 +265,10 @@ static void draw_guard(struct plan *plan)
     quorum_mask all = (quorum_mask)((1u << plan->servers) - 1), keep;
     bool knows_less; /* Some clients have a much shorter longest lease than others. */
 
-    plan->guarded = is_about(THEME_ANY)
-                        ? dice % 2 == 0
-                        : is_about(THEME_RESTARTS) || is_about(THEME_STARTS) ||
-                              is_about(THEME_SETS) || (is_about(THEME_TLS) && dice % 2 == 0);
+    plan->guarded = is_about(THEME_ANY) ? dice % 2 == 0
+                                        : is_about(THEME_RESTARTS) || is_about(THEME_STARTS) ||
+                                              is_about(THEME_SETS) || is_about(THEME_REVOKES) ||
+                                              (is_about(THEME_TLS) && dice % 2 == 0);
     plan->guarded = plan->guarded || plan->operators > 0;
     if (!plan->guarded)
         return;
@@ -280,6 +282,10 @@ static void draw_guard(struct plan *plan)
         keep = all;
         plan->may_forget = mask_without(all, (unsigned)dice_below(plan->servers));
         dice &= ~(UINT64_C(3) << 25); /* Not seasoned. */
+    } else if (is_about(THEME_REVOKES)) {
+        keep = all;
+        plan->may_forget = 0;
+        dice |= UINT64_C(1) << 25; /* Seasoned. */
     } else if (is_about(THEME_LOSSES)) {
         keep = 0;
         plan->may_forget = all;
@@ -369,6 +375,9 @@ static void draw_theme(struct plan *plan)
     } else if (is_about(THEME_SETS)) {
         plan->processes = SIM_PROCESSES_MAX;
         plan->fair = plan->shared = 0;
+    } else if (is_about(THEME_REVOKES)) {
+        plan->fenced = 16;
+        plan->shared = 0;
     } else if (is_about_changes()) {
         plan->processes = is_about(THEME_LOSSES) ? 2 : plan->processes;
         plan->ttl_max_ms = plan->ttl_min_ms;
@@ -479,8 +488,8 @@ static void draw_faults(struct plan *plan)
     plan->enabled[FAULT_COPY] = plan->may_copy != 0;
     draw_theme_faults(plan);
     draw_tls(plan);
-    plan->enabled[FAULT_REVOKED] =
-        is_about(THEME_PARTNERS) || (other_dice(UINT64_C(0x8a5cd789635d2dff)) >> 24 & 7) == 0;
+    plan->enabled[FAULT_REVOKED] = is_about(THEME_PARTNERS) || is_about(THEME_REVOKES) ||
+                                   (other_dice(UINT64_C(0x8a5cd789635d2dff)) >> 24 & 7) == 0;
     plan->enabled[FAULT_PARTNER] =
         is_about(THEME_PARTNERS) ||
         (is_about(THEME_ANY) && (other_dice(UINT64_C(0xd6e8feb86659fd93)) >> 32 & 7) == 0);

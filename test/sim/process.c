@@ -92,8 +92,7 @@ struct lists process_lists(const struct ev_loop *process)
     return (struct lists){all, all};
 }
 
-/* The number of a server in the client of a process; QUORUM_MASTERS_MAX: it has none. */
-static unsigned master_of(const struct ev_loop *process, unsigned server)
+unsigned process_master(const struct ev_loop *process, unsigned server)
 {
     for (unsigned m = 0; m < process->rl->masters.peers.len; m++)
         if (process->servers[m] == server && process->rl->masters.peers.links[m] != NULL)
@@ -103,7 +102,7 @@ static unsigned master_of(const struct ev_loop *process, unsigned server)
 
 const struct conn *process_conn(const struct ev_loop *process, unsigned server)
 {
-    unsigned m = process->rl != NULL ? master_of(process, server) : QUORUM_MASTERS_MAX;
+    unsigned m = process->rl != NULL ? process_master(process, server) : QUORUM_MASTERS_MAX;
     const struct conn *conn = NULL;
 
     if (m < QUORUM_MASTERS_MAX && (process->rl->masters.peers.up & 1u << m))
@@ -142,7 +141,7 @@ bool process_is_linked(const struct ev_loop *process)
             continue;
         if (process_conn(process, i) == NULL)
             return false;
-        m = master_of(process, i);
+        m = process_master(process, i);
         if (world.plan.operators > 0 && !is_known(process, m, server))
             return false;
         if (!server->alive || server->hung || server->mood != MOOD_FINE)

@@ -113,6 +113,8 @@ bool process_is_healthy(const struct ev_loop *process, sim_time since);
 bool process_is_linked(const struct ev_loop *process);
 /* The connection of the link to this server; NULL: the link is not up. */
 const struct conn *process_conn(const struct ev_loop *process, unsigned server);
+/* The number of a server in the client of a process; QUORUM_MASTERS_MAX: it has none. */
+unsigned process_master(const struct ev_loop *process, unsigned server);
 /* The list of its client; that of the set that the client obeys; the lists by which the client
  * counts now. */
 const struct list *process_own_list(const struct ev_loop *process);

@@ -195,6 +195,9 @@ static void on_event(const struct event *event)
     case EVENT_FAULT:
         nemesis_strike();
         break;
+    case EVENT_REVOKE:
+        revokes_on_event(event->what, event->tag);
+        break;
     case EVENT_MEND:
         nemesis_mend(event->what, event->tag);
         break;
@@ -225,6 +228,7 @@ uint64_t run_seed(uint64_t seed, bool verbose)
     waits_begin();
     storms_begin();
     moves_begin();
+    revokes_reset();
     plan_draw();
     operators_begin();
     nemesis_begin();

@@ -53,6 +53,7 @@ static size_t obey(struct conn *conn)
             oracle_after(conn, &command, &answer);
         else
             claims_on_executed(conn, &command, &answer);
+        revokes_on_command(conn->server, &command);
         if (sizeof answers - len < resp_answer_max(&answer))
             world_fail("simulator", "more answers than there is room for");
         len += resp_write(answers + len, &answer);

@@ -123,8 +123,6 @@ void server_crash(struct server *server, bool forget);
 void server_mend(struct server *server);
 bool server_flushall(struct server *server);
 void server_copy(struct server *server, const struct server *other);
-/* An operator revokes a lock on this server. */
-void server_revoke(struct server *server, unsigned resource);
 void server_plant(struct server *server, unsigned resource, bool wrong_type, uint64_t ttl_ms);
 
 #endif /* SIM_SERVER_H */

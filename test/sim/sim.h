@@ -181,6 +181,7 @@ enum fault { SIM_FAULTS(SIM_FAULT_NAME) FAULT_LEN };
     X(CALLED, "fair lock whose turn was announced in good health")            \
     X(SHARED, "reader beside another one")                                    \
     X(HELD_OFF, "reader that was held off for a waiting writer")              \
+    X(NUMBER_TOLD, "fencing number that a revocation told")                   \
     X(WITNESSED, "master installed by what witnesses said")                   \
     X(SET_FOUNDED, "master that a client made a member of a set")             \
     X(SET_TOLD, "master in no set that was told its set")                     \

@@ -94,12 +94,18 @@ store_answer sets_claim, sets_found, sets_withdraw;
 store_answer ballots_prepare, ballots_accept, ballots_write, ballots_count_on;
 store_answer flags_query, readers_execute, witness_execute;
 
+/* Let the counter of a resource count to this number, or by one.  Returns the number that it has
+ * reached; 0: it would be days ahead of the clock. */
+uint64_t marker_raise_to(struct server *server, unsigned resource, uint64_t least);
+
 /* The reader with that token, or NULL if there is none now; the first instant when it is gone. */
 struct reader *store_reader(const struct server *server, struct key *key, int token);
 sim_time store_reader_end(const struct server *server, const struct reader *reader);
 
 /* ---- Locks that were revoked (revokes.c) ---- */
 
+/* A server has executed a command. */
+void revokes_on_command(struct server *server, const struct command *command);
 /* The answer to an extension of a key that holds another token; what to answer if it was not
  * revoked. */
 struct answer revokes_refuse(const struct key *key, const struct answer *otherwise);

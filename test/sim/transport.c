@@ -173,11 +173,24 @@ static bool write_fails(struct transport *transport)
     return true;
 }
 
+/* Where operators revoke locks, all writes of some turns end before a count.  Then texts come
+ * between it and the SET before it. */
+static size_t cut_before_count(const struct transport *transport, const char *bytes, size_t len)
+{
+    static const char count[] = "*4\r\n$7\r\nHINCRBY\r\n";
+    const char *at = NULL;
+
+    if (world.phase == PHASE_CHAOS && world.plan.enabled[FAULT_REVOKED] && world.plan.fenced > 0 &&
+        transport->process->turn_tag % 4 == 0)
+        at = memmem(bytes, len, count, sizeof count - 1);
+    return at != NULL && at != bytes ? (size_t)(at - bytes) : len;
+}
+
 ssize_t transport_write(struct transport *transport, const char *bytes, size_t len,
                         const char **ret_error)
 {
     struct message *message;
-    size_t room;
+    size_t room, before;
 
     if (!transport->is_open || transport->is_told)
         world_fail("contract", "a write to a transport that is not open, or that ended");
@@ -194,8 +207,9 @@ ssize_t transport_write(struct transport *transport, const char *bytes, size_t l
         process_sicken(transport->process, process_now(transport->process));
         len = room;
     }
-    if (cut(len, FAULT_CUT_WRITE) < len) {
-        len = (size_t)dice_below(len);
+    before = cut_before_count(transport, bytes, len);
+    if (before < len || cut(len, FAULT_CUT_WRITE) < len) {
+        len = before < len ? before : (size_t)dice_below(len);
         transport->is_stuffed = true;
         process_sicken(transport->process, process_now(transport->process) + world.plan.quick);
     }

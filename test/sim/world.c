@@ -57,8 +57,8 @@ sim_time clock_when(const struct sim_clock *clock, uint64_t reading)
 /* ---- Seeds ---- */
 
 static const char *const themes[THEME_LEN] = {
-    "",       "clocks:", "restarts:", "starts:", "lines:",   "sets:",
-    "moves:", "crowds:", "tls:",      "losses:", "partners:"};
+    "",       "clocks:", "restarts:", "starts:", "lines:",    "sets:",
+    "moves:", "crowds:", "tls:",      "losses:", "partners:", "revokes:"};
 
 enum theme world_theme(uint64_t seed)
 {

@@ -102,6 +102,7 @@ enum theme {
     THEME_TLS,
     THEME_LOSSES,
     THEME_PARTNERS,
+    THEME_REVOKES,
     THEME_LEN
 };
 #define WORLD_SEED_BITS 56
@@ -116,6 +117,7 @@ enum event_type {
     EVENT_TO_SERVER,
     EVENT_TO_CLIENT,
     EVENT_FAULT,
+    EVENT_REVOKE,
     EVENT_MEND,
     EVENT_GIVE_UP,
     EVENT_PHASE
@@ -194,6 +196,7 @@ void moves_on_version(const struct server *server);
 uint64_t moves_newest(void);
 /* The lists of a version that a server has stored. */
 struct lists moves_lists(uint64_t version);
+struct lists moves_parse(const char *text, uint64_t version);
 bool moves_are_quorum(const struct lists *lists, unsigned servers);
 /* The server may lose its data now: enough others remember the set for it to come back.  While a
  * change is under way, they are all others, as each may be a member of the next version. */
@@ -247,5 +250,12 @@ void nemesis_end(void);
  * THEME_LOSSES a server may soon forget that. */
 void nemesis_on_accept(struct server *server);
 void nemesis_on_wait(struct ev_loop *process, unsigned seen);
+
+/* ---- Operators that revoke locks (revokes.c) ---- */
+
+void revokes_reset(void);
+/* An operator begins to revoke a lock.  Its next step, or what it sent arrives at a server. */
+void revokes_begin(const struct server *first, unsigned resource);
+void revokes_on_event(void *what, uint64_t number);
 
 #endif /* SIM_WORLD_H */

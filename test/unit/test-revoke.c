@@ -235,14 +235,14 @@ TEST(two_lists_decide_together)
 TEST(a_majority_has_counted_to_the_number)
 {
     held_by_all(5);
-    done(0, true, 103, 10);
-    done(1, true, 101, 10);
+    done(0, true, 101, 10);
+    done(1, true, 103, 10);
     done(2, true, 0, 10);
     done(3, false, 0, 0);
     done(4, true, 102, 10);
     CHECK_UINT(revoke_number(&r), 0);
-    CHECK_UINT(revoke_behind(&r), 0x12);
-    revoke_on_raised(&r, 1, 103);
+    CHECK_UINT(revoke_behind(&r), 0x11);
+    revoke_on_raised(&r, 0, 103);
     CHECK_UINT(revoke_number(&r), 0);
     CHECK_UINT(revoke_behind(&r), 0x10);
     revoke_on_raised(&r, 4, 109);

@@ -4,6 +4,8 @@
 Beyond the requests of every driver it knows the kinds of locks:
 
     many NAME,NAME... TTL_MS WAIT_MS, permit NAME/K ..., shared NAME ..., fair NAME ...
+
+DRIVER_FAULT=floors: a number counts although its proof shows another floor.
 """
 
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A small client of Redlock that can be told to be wrong: NAIVE_FAULT names one of its faults.
+"""A small client of Redlock that can be told to be wrong: DRIVER_FAULT names one of its faults.
 
 The conformance suite is checked with it: each fault must make its question come out as no.
 """
@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "command"))
 from tools import Master  # pylint: disable=wrong-import-position
 
-FAULT = os.environ.get("NAIVE_FAULT", "")
+FAULT = os.environ.get("DRIVER_FAULT", "")
 PORTS = [int(place.rsplit(":", 1)[1]) for place in sys.argv[1:]]
 NEEDED = {"minority_down": len(PORTS), "majority_down": 1}.get(FAULT, len(PORTS) // 2 + 1)
 TIMEOUT_S = 20 if FAULT == "hung" else 0.3

@@ -11,7 +11,7 @@ import select
 
 from guard import Founding, install
 from link import Broken, Failure, Link, now_us
-from marker import Master, allowance
+from marker import FAULT, Master, allowance
 
 REPLY_US = 2000000  # Chosen: for a machine that runs other tests, too.
 
@@ -33,7 +33,7 @@ class Round:
         got = []
         master.link.send(words, got.append)
         if count:
-            master.link.send(count, got.append)
+            master.link.send(count, lambda reply: got.append((reply, master.state, master.floor)))
         master.link.send(["HGET", "redlock:master", "epoch"],
                          lambda proof: self.on_answers(master, got[0], got[1:], proof))
 
@@ -56,13 +56,16 @@ class Round:
             elif isinstance(vote, int) and is_proved:
                 self.values[master] = vote
             return
-        good = is_proved and (not counts or self.takes_count(master, counts[0]))
+        good = is_proved and (not counts or self.takes_count(master, *counts[0], proof))
         self.said[master] = "yes" if good and now_us() < self.deadline else "void"
 
-    def takes_count(self, master, count):
-        if not isinstance(count, int) or count < 1 or master.floor + count > 2 ** 53 - 1:
+    def takes_count(self, master, count, state, floor, proof):
+        """state, floor: what the latest query before the count showed.  No other text proves it."""
+        if not isinstance(count, int) or count < 1 or floor + count > 2 ** 53 - 1:
             return False
-        number = master.floor + count
+        if proof != state and FAULT != "floors":
+            return False
+        number = floor + count
         if number > master.high and number > master.clock() + 2 ** 40:
             return False
         self.numbers[master] = (number, number <= master.high)

@@ -1,9 +1,13 @@
 """One master, as the restart guard knows it: sections 3 and 7 of docs/protocol.md."""
 
+import os
 import secrets
 
 import scripts
 from link import Broken, Failure, Link, now_us
+
+
+FAULT = os.environ.get("DRIVER_FAULT", "")  # To show that the suite finds it; see drivers/from-protocol.py.
 
 
 def random_16():
@@ -138,6 +142,8 @@ class Master:
         """Is this the proof of a vote?  If it is of a newer version, the marker is read again."""
         if self.state is not None and reply == self.state:
             return True
+        if FAULT == "floors" and isinstance(reply, bytes) and self.state is not None:
+            return reply.split(b".")[:2] == self.state.split(b".")[:2]
         if not isinstance(reply, bytes) or self.state is None or reply.split(b".")[0] != self.state.split(b".")[0]:
             self.close()
         else:

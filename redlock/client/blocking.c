@@ -88,6 +88,13 @@ static void wake_later(struct blocking *blocking, struct waiter *waiter)
     blocking->woken = waiter;
 }
 
+/* An interrupt may wait for long for a call.  Until then, no turn of the loop looks at all leases.
+ */
+static bool any_is_ended(struct blocking *blocking)
+{
+    return blocking->waiters.oldest != NULL && blocking->events->interrupt(blocking->cookie);
+}
+
 /* Begin the calls that were handed in.  An interrupt is taken first: it ends all that were handed
  * in before it, and all that are under way.  If it finds none, it stays for the next one, which
  * cannot begin meanwhile: this thread has the mutex. */
@@ -110,7 +117,7 @@ static void begin_calls(struct blocking *blocking, struct request *(*take)(struc
         waiter_end(waiter, waiter->status);
         wake_later(blocking, waiter);
     }
-    if (interrupted && !blocking->events->interrupt(blocking->cookie) && !any)
+    if (interrupted && !any_is_ended(blocking) && !any)
         atomic_store(&blocking->interrupted, true);
 }
 

@@ -45,6 +45,10 @@
 #define TURN_MIN DRIFT_MS
 #define TURN_MAX (50 * DRIFT_MS)
 
+/* More rivals make no delay longer: it has reached every limit.  Chosen: so that a forged number of
+ * rivals overflows no product in draw(). */
+#define RIVALS_MAX 1000000
+
 /* This many losses in a row cause no delay: they happen by chance. */
 #define LOSSES_FREE 2
 #define LOSSES_MAX 32 /* With more losses, the doubling has long reached every limit. */
@@ -164,7 +168,7 @@ quorum_mask wait_speaks_for(const struct wait *w, unsigned master)
 void wait_on_free(struct wait *w, unsigned master, unsigned rivals, drift_time now)
 {
     assert(master < QUORUM_MASTERS_MAX);
-    w->rivals = rivals;
+    w->rivals = rivals < RIVALS_MAX ? rivals : RIVALS_MAX;
     w->doubted |= w->looking & mask_of(master);
     learn(w, wait_speaks_for(w, master), now); /* Rule 7. */
     w->teller &= (quorum_mask)~mask_of(master);

@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include <ev.h>
+
 #include "test/lib/check.h"
 
 static unsigned interrupts; /* How often the calls under way were ended. */
@@ -16,7 +18,16 @@ static bool interrupt(void *cookie)
     return true;
 }
 
-static const struct blocking_events events = {.interrupt = interrupt};
+static bool has_callbacks(void *cookie)
+{
+    (void)cookie;
+    return false;
+}
+
+static const struct blocking_events events = {
+    .interrupt = interrupt,
+    .has_callbacks = has_callbacks,
+};
 
 static struct blocking *ready(void)
 {
@@ -72,6 +83,30 @@ TEST(a_call_that_was_handed_in_takes_no_interrupt)
     blocking_free(blocking);
 }
 
+/* Else each turn of the loop would look at all leases of the client. */
+TEST(no_call_is_sought_for_an_interrupt_while_none_is_under_way)
+{
+    struct blocking *blocking = ready();
+    struct waiter waiter, next;
+
+    waiter_init(&waiter);
+    waiter_init(&next);
+    blocking_interrupt(blocking);
+    blocking_lock(blocking);
+    for (unsigned i = 0; i < 3; i++)
+        (void)ev_run(blocking_loop(blocking), EVRUN_NOWAIT);
+    CHECK_UINT(interrupts, 0);
+    CHECK(blocking_is_interrupted(blocking, &next));
+    interrupts = 0;
+    blocking_begin_wait(blocking, &waiter);
+    blocking_interrupt(blocking);
+    (void)ev_run(blocking_loop(blocking), EVRUN_NOWAIT);
+    CHECK_UINT(interrupts, 1);
+    CHECK(!blocking_is_interrupted(blocking, &next));
+    blocking_unlock(blocking);
+    blocking_free(blocking);
+}
+
 TEST(calls_end_in_any_order)
 {
     struct waiters waiters = {.oldest = NULL};
@@ -94,4 +129,6 @@ TEST(calls_end_in_any_order)
 }
 
 CHECK_MAIN(RUN(an_interrupt_is_taken_once), RUN(a_call_that_takes_an_interrupt_ends_the_others),
-           RUN(a_call_that_was_handed_in_takes_no_interrupt), RUN(calls_end_in_any_order))
+           RUN(a_call_that_was_handed_in_takes_no_interrupt),
+           RUN(no_call_is_sought_for_an_interrupt_while_none_is_under_way),
+           RUN(calls_end_in_any_order))

@@ -65,11 +65,11 @@ static void check_row_is(size_t i, const char *name, enum locks_shape shape, uns
 
 TEST(what_a_majority_stores)
 {
-    CHECK_INT(take(0, "17\nL 0 900 1 1 47\nx" A "\n"), LOCKS_MORE);
+    CHECK_INT(take(0, "17 0\nL 0 900 1 1 47\nx" A "\n"), LOCKS_MORE);
     CHECK_STR(cursor, "17");
-    CHECK_INT(take(0, "0\nL 0 50 1 1 40\ny" B "\n"), LOCKS_DONE);
-    CHECK_INT(take(1, "0\nL 0 800 1 1 47\nx" A "\n"), LOCKS_DONE);
-    CHECK_INT(take(2, "0\nL 0 1000 1 1 47\nx" A "\nL 0 70 1 1 47\ny" A "\n"), LOCKS_DONE);
+    CHECK_INT(take(0, "0 0\nL 0 50 1 1 40\ny" B "\n"), LOCKS_DONE);
+    CHECK_INT(take(1, "0 0\nL 0 800 1 1 47\nx" A "\n"), LOCKS_DONE);
+    CHECK_INT(take(2, "0 0\nL 0 1000 1 1 47\nx" A "\nL 0 70 1 1 47\ny" A "\n"), LOCKS_DONE);
     agree(7);
     CHECK_UINT(rows_len, 3);
     check_row_is(0, "x", LOCKS_LOCK, 3, true, 900); /* Two masters store it for so long. */
@@ -87,7 +87,7 @@ TEST(what_a_majority_stores)
 /* SCAN may report a key twice. */
 TEST(one_master_votes_once)
 {
-    CHECK_INT(take(0, "0\nL 0 900 1 1 40\nx" B "\nL 0 900 1 1 40\nx" B "\n"), LOCKS_DONE);
+    CHECK_INT(take(0, "0 0\nL 0 900 1 1 40\nx" B "\nL 0 900 1 1 40\nx" B "\n"), LOCKS_DONE);
     agree(7);
     CHECK_UINT(rows_len, 1);
     check_row_is(0, "x", LOCKS_LOCK, 1, false, 900);
@@ -96,12 +96,12 @@ TEST(one_master_votes_once)
 
 TEST(waiters_belong_to_the_rows_of_their_name)
 {
-    CHECK_INT(take(0, "0\nQ 0 9 4 1 0\nx\nP 2 70 1 1 40\nx" B "\nP 1 80 1 1 47\nx" A
+    CHECK_INT(take(0, "0 0\nQ 0 9 4 1 0\nx\nP 2 70 1 1 40\nx" B "\nP 1 80 1 1 47\nx" A
                       "\nW 0 9 1 1 0\nz\n"),
               LOCKS_DONE);
-    CHECK_INT(take(1, "0\nP 1 90 1 1 47\nx" A "\nP 2 60 1 1 40\nx" B "\nQ 0 9 3 1 0\nx\n"),
+    CHECK_INT(take(1, "0 0\nP 1 90 1 1 47\nx" A "\nP 2 60 1 1 40\nx" B "\nQ 0 9 3 1 0\nx\n"),
               LOCKS_DONE);
-    CHECK_INT(take(2, "0\nQ 0 9 1 1 0\nx\nQ 0 9 1 1 0\ny\nW 0 9 1 1 0\nz\n"), LOCKS_DONE);
+    CHECK_INT(take(2, "0 0\nQ 0 9 1 1 0\nx\nQ 0 9 1 1 0\ny\nW 0 9 1 1 0\nz\n"), LOCKS_DONE);
     agree(7);
     CHECK_UINT(rows_len, 3);
     check_row_is(0, "x", LOCKS_PERMIT, 2, true, 80);
@@ -117,9 +117,9 @@ TEST(waiters_belong_to_the_rows_of_their_name)
 
 TEST(readers_are_counted_by_majority)
 {
-    CHECK_INT(take(0, "0\nR 0 90 2 1 0\nx\n"), LOCKS_DONE);
-    CHECK_INT(take(1, "0\nR 0 80 3 1 0\nx\n"), LOCKS_DONE);
-    CHECK_INT(take(2, "0\nR 0 70 5 1 0\nx\n"), LOCKS_DONE);
+    CHECK_INT(take(0, "0 0\nR 0 90 2 1 0\nx\n"), LOCKS_DONE);
+    CHECK_INT(take(1, "0 0\nR 0 80 3 1 0\nx\n"), LOCKS_DONE);
+    CHECK_INT(take(2, "0 0\nR 0 70 5 1 0\nx\n"), LOCKS_DONE);
     agree(7);
     CHECK_UINT(rows_len, 1);
     check_row_is(0, "x", LOCKS_READERS, 3, true, 80);
@@ -136,8 +136,8 @@ TEST(a_pattern_chooses_names)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         pattern = cases[i].pattern;
         for (unsigned m = 0; m < MASTERS; m++)
-            CHECK_INT(take(m, "0\nL 0 9 1 3 40\na/x" B "\nL 0 9 1 1 40\na" B "\nL 0 9 1 3 40\nb/x" B
-                              "\n"),
+            CHECK_INT(take(m, "0 0\nL 0 9 1 3 40\na/x" B "\nL 0 9 1 1 40\na" B
+                              "\nL 0 9 1 3 40\nb/x" B "\n"),
                       LOCKS_DONE);
         agree(7);
         CHECK_UINT(rows_len, cases[i].names[0] != NULL ? 2 : 0);
@@ -150,7 +150,7 @@ TEST(a_pattern_chooses_names)
 /* Each master stores one name for each of these letters. */
 static void store(unsigned master, const char *names)
 {
-    char text[1000] = "0\n";
+    char text[1000] = "0 0\n";
 
     for (; *names != '\0'; names++)
         (void)snprintf(text + strlen(text), sizeof text - strlen(text), "L 0 9 1 1 40\n%c%s\n",
@@ -188,6 +188,19 @@ TEST(a_majority_is_bare_if_each_vote_is_needed_and_there_are_others)
     end();
 }
 
+TEST(what_is_left_out_is_counted)
+{
+    CHECK_INT(take(0, "7 2\n"), LOCKS_MORE);
+    CHECK_INT(take(0, "0 3\nL 0 9 1 1 40\nx" B "\n"), LOCKS_DONE);
+    CHECK_INT(take(1, "0 999999999\n"), LOCKS_DONE);
+    CHECK_INT(locks.others[0], 5);
+    CHECK_INT(locks.others[1], 999999999);
+    CHECK_INT(locks.others[2], 0);
+    locks_clear(&locks);
+    CHECK_INT(locks.others[1], 0);
+    end();
+}
+
 /* A name may have any bytes, and a master may say anything. */
 TEST(what_is_no_answer_is_refused)
 {
@@ -195,20 +208,25 @@ TEST(what_is_no_answer_is_refused)
         "",
         "x\n",
         "1",
-        "123456789012345678901\n",
-        "0\nx\n",
-        "0\nL 0 9 1 1 40\n",
-        "0\nX 0 9 1 1 0\nx\n",
-        "0\nL 0 0 1 1 40\nx" B "\n",
-        "0\nL 0 9 0 1 40\nx" B "\n",
-        "0\nP 257 9 1 1 40\nx" B "\n",
-        "0\nL 0 9 1 0 40\n" B "\n",
-        "0\nL 0 9 1 600 40\nx" B "\n",
-        "0\nL 0 9 1 1 41\nx" B "\n",
-        "0\nL 0 9 1 1 129\nx" B "\n",
-        "0\nL 0 9 1 1 40\nx" B "y",
+        "0\n",
+        "0 \n",
+        "0 x\n",
+        "0 1",
+        "0 1234567890\n",
+        "123456789012345678901 0\n",
+        "0 0\nx\n",
+        "0 0\nL 0 9 1 1 40\n",
+        "0 0\nX 0 9 1 1 0\nx\n",
+        "0 0\nL 0 0 1 1 40\nx" B "\n",
+        "0 0\nL 0 9 0 1 40\nx" B "\n",
+        "0 0\nP 257 9 1 1 40\nx" B "\n",
+        "0 0\nL 0 9 1 0 40\n" B "\n",
+        "0 0\nL 0 9 1 600 40\nx" B "\n",
+        "0 0\nL 0 9 1 1 41\nx" B "\n",
+        "0 0\nL 0 9 1 1 129\nx" B "\n",
+        "0 0\nL 0 9 1 1 40\nx" B "y",
     };
-    struct reply error = {.type = REPLY_ERROR, .text = (char[]){"0\n"}, .text_len = 2};
+    struct reply error = {.type = REPLY_ERROR, .text = (char[]){"0 0\n"}, .text_len = 4};
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         check_row = texts[i];
@@ -216,7 +234,7 @@ TEST(what_is_no_answer_is_refused)
         CHECK_UINT(locks.len, 0);
     }
     CHECK_INT(locks_take(&locks, 0, NULL, &error, cursor), LOCKS_ODD);
-    CHECK_INT(take_bytes(0, "0\nL 0 9 1 4 40\na\n\0b" B "\n", 60), LOCKS_DONE);
+    CHECK_INT(take_bytes(0, "0 0\nL 0 9 1 4 40\na\n\0b" B "\n", 62), LOCKS_DONE);
     agree(7);
     CHECK_UINT(rows_len, 1);
     CHECK_UINT(rows[0].entry->name_len, 4);
@@ -225,7 +243,7 @@ TEST(what_is_no_answer_is_refused)
 
 TEST(a_master_has_so_many_and_no_more)
 {
-    char text[64 * 100] = "5\n";
+    char text[64 * 100] = "5 0\n";
 
     for (int i = 0; i < 100; i++)
         strcat(text, "L 0 9 1 1 40\nx" B "\n");
@@ -248,7 +266,7 @@ TEST(a_holder_is_known_again)
         .name = (char[]){"x"}, .name_len = 1, .shape = LOCKS_LOCK, .token = A};
 
     CHECK(!locks_have(&locks, &other));
-    CHECK_INT(take(0, "0\nL 0 9 1 1 40\ny" B "\nL 0 9 1 1 40\nx" B "\n"), LOCKS_DONE);
+    CHECK_INT(take(0, "0 0\nL 0 9 1 1 40\ny" B "\nL 0 9 1 1 40\nx" B "\n"), LOCKS_DONE);
     agree(7);
     CHECK(locks_have(&locks, rows[0].entry));
     CHECK(!locks_have(&locks, &other)); /* Another token. */
@@ -259,5 +277,5 @@ CHECK_MAIN(RUN(what_a_majority_stores), RUN(one_master_votes_once),
            RUN(waiters_belong_to_the_rows_of_their_name), RUN(readers_are_counted_by_majority),
            RUN(a_pattern_chooses_names),
            RUN(a_majority_is_bare_if_each_vote_is_needed_and_there_are_others),
-           RUN(what_is_no_answer_is_refused), RUN(a_master_has_so_many_and_no_more),
-           RUN(a_holder_is_known_again))
+           RUN(what_is_left_out_is_counted), RUN(what_is_no_answer_is_refused),
+           RUN(a_master_has_so_many_and_no_more), RUN(a_holder_is_known_again))

@@ -1,6 +1,6 @@
 /*
  * test-wait-rest.c - rule 8 of wait.c: masters that may complete a majority of free ones, and
- * announce nothing.
+ * announce nothing.  Also a number that is forged.
  */
 #include "test/lib/waiter.h"
 
@@ -131,10 +131,23 @@ TEST(who_lost_often_asks_as_late_as_after_a_lost_round)
     CHECK_UINT(act.look, 6);
 }
 
+/* Rule 6.  Any client that may publish can forge the number.  The delay of this lot would be 2^64
+ * nanoseconds and 20 ms. */
+TEST(no_number_of_rivals_makes_a_delay_short)
+{
+    begin_held(5, 60000);
+    wait_on_try(&w, now.now);
+    wait_on_lost(&w, DRIFT_S, &now);
+    now.random = 737869764;
+    hear_free(0, 5, UINT32_MAX);
+    CHECK(act.try_at >= now.now + WAIT_PATIENCE * PAUSE_MIN);
+}
+
 CHECK_MAIN(RUN(who_hears_of_too_few_asks_the_others_soon),
            RUN(who_hears_of_enough_meanwhile_asks_nobody),
            RUN(a_lock_that_is_taken_meanwhile_is_not_asked_for),
            RUN(who_cannot_complete_a_majority_is_not_asked), RUN(who_cannot_be_asked_is_not),
            RUN(who_owes_an_answer_is_not_asked_again),
            RUN(the_others_are_asked_once_for_each_round),
-           RUN(who_lost_often_asks_as_late_as_after_a_lost_round))
+           RUN(who_lost_often_asks_as_late_as_after_a_lost_round),
+           RUN(no_number_of_rivals_makes_a_delay_short))

@@ -173,17 +173,19 @@ static void tell_of_warming(const struct session *session)
 static void tell_of_clocks(const struct session *session)
 {
     const struct inspect_client client = inspect_client(session->rl);
-    unsigned majority = client.masters / 2 + 1, voters = 0, unwatched = 0;
+    quorum_mask voters = 0, unwatched = 0;
 
     if (client.clock_guard != REDLOCK_CLOCK_GUARD_PER_VOTE)
         return;
     for (unsigned m = 0; m < client.masters; m++) {
         const struct inspect_master master = inspect_master(session->rl, m);
 
-        voters += master.is_linked && master.clock[0] == 0;
-        unwatched += master.is_linked && strstr(master.clock, "been watched") != NULL;
+        if (master.is_linked && master.clock[0] == 0)
+            voters |= mask_of(m);
+        if (master.is_linked && strstr(master.clock, "been watched") != NULL)
+            unwatched |= mask_of(m);
     }
-    if (voters >= majority || voters + unwatched < majority)
+    if (members_decide(&client.lists, voters) || !members_decide(&client.lists, voters | unwatched))
         return;
     cli_say(MSG_CLOCK,
             "with --clock-guard per_vote, a client first watches the clocks of masters: use --wait "

@@ -11,7 +11,8 @@
 #include "redlock/base/mask.h"
 #include "redlock/wire/keys.h"
 
-/* The answer is the next cursor and a line feed, and then for each key
+/* The answer is the next cursor, a blank, how many texts are left out because ARGV[3] is not "1",
+ * and a line feed, and then for each key
  *
  *     KIND NUMBER TTL COUNT NAME_LEN TOKEN_LEN LF NAME TOKEN LF
  *
@@ -23,7 +24,7 @@
  * "can't run this command" (Redis 7.0), "no permissions to run the 'strlen' command" (Redis 8).
  */
 const char locks_script[] =
-    "local r=redis.call('scan',ARGV[1],'count',ARGV[2]) local s={r[1]..'\\n'} "
+    "local r=redis.call('scan',ARGV[1],'count',ARGV[2]) local s,others={''},0 "
     "local function add(shape,number,ttl,count,name,token) if #name>0 and #name<=512 then "
     "s[#s+1]=string.format('%s %d %.0f %.0f %d %d\\n',shape,number,ttl,count,#name,#token) "
     "s[#s+1]=name..token..'\\n' end end "
@@ -43,12 +44,12 @@ const char locks_script[] =
     "if type(t)=='string' then if name and #slot<4 and slot+0<256 and ours(t) then "
     "add('P',slot+1,ttl,1,name,t) "
     "elseif ours(t) and key:sub(1,15)~='redlock:permit:' then add('L',0,ttl,1,key,t) "
-    "elseif ARGV[3]=='1' then add('G',0,ttl,1,key,t) end end "
+    "elseif ARGV[3]=='1' then add('G',0,ttl,1,key,t) else others=others+1 end end "
     "elseif shape=='zset' then local z=redis.pcall('zrange',key,-1,-1,'withscores') "
     "if z[2] and ours(z[1]) then local now=string.format('(%.0f',z[2]-ttl) "
     "local n=redis.pcall('zcount',key,now,'inf') "
     "if type(n)=='number' and n>0 then add('R',0,ttl,n,key,'') end end end end end "
-    "return table.concat(s)";
+    "s[1]=r[1]..' '..others..'\\n' return table.concat(s)";
 _Static_assert(WIRE_PERMIT_LEN == 15 && REDLOCK_NAME_MAX == 512 && REDLOCK_TOKEN_MAX == 128 &&
                    WIRE_REVOKED_LEN == sizeof "revoked by " - 1 && REDLOCK_PERMITS_MAX == 256,
                "the numbers of the script");
@@ -105,27 +106,34 @@ static const char *read_entry(const char *text, const char *end, struct locks_en
 }
 
 /* Read the first line.  Returns what follows it, or NULL. */
-static const char *read_cursor(const struct reply *reply, char cursor[LOCKS_CURSOR_MAX + 1])
+static const char *read_cursor(const struct reply *reply, char cursor[LOCKS_CURSOR_MAX + 1],
+                               long long *ret_others)
 {
-    size_t len;
+    size_t len, digits;
 
     if (reply->type != REPLY_TEXT || reply->is_too_long)
         return NULL;
     len = strspn(reply->text, "0123456789");
-    if (len == 0 || len > LOCKS_CURSOR_MAX || reply->text[len] != '\n')
+    if (len == 0 || len > LOCKS_CURSOR_MAX || reply->text[len] != ' ')
         return NULL;
     memcpy(cursor, reply->text, len);
     cursor[len] = '\0';
-    return reply->text + len + 1;
+    digits = strspn(reply->text + len + 1, "0123456789");
+    if (digits == 0 || digits > 9 || reply->text[len + 1 + digits] != '\n')
+        return NULL;
+    *ret_others = strtoll(reply->text + len + 1, NULL, 10);
+    return reply->text + len + 1 + digits + 1;
 }
 
 enum locks_step locks_take(struct locks *locks, unsigned master, const char *pattern,
                            const struct reply *reply, char cursor[LOCKS_CURSOR_MAX + 1])
 {
-    const char *text = read_cursor(reply, cursor), *end;
+    long long others = 0;
+    const char *text = read_cursor(reply, cursor, &others), *end;
 
     if (text == NULL)
         return LOCKS_ODD;
+    locks->others[master] += others;
     for (end = reply->text + reply->text_len; text < end;) {
         struct locks_entry *entry = add(locks);
         bool is_wanted;
@@ -153,6 +161,7 @@ void locks_clear(struct locks *locks)
         free(locks->list[i].name);
     locks->len = 0;
     memset(locks->of, 0, sizeof locks->of);
+    memset(locks->others, 0, sizeof locks->others);
 }
 
 void locks_free(struct locks *locks)

@@ -19,7 +19,7 @@
 #define LOCKS_CURSOR_MAX 20
 
 /* One step of a scan, a script: ARGV[1] is the cursor, ARGV[2] how many keys it is to look at,
- * ARGV[3] is "1" to report also texts that redlock did not write. */
+ * ARGV[3] is "1" to report also texts that redlock did not write.  Else it counts them. */
 extern const char locks_script[];
 
 enum locks_shape {
@@ -47,6 +47,8 @@ struct locks {
     struct locks_entry *list;
     size_t len, room;
     size_t of[REDLOCK_MASTERS_MAX]; /* Entries by master. */
+    /* By master: texts that redlock did not write, and that were not asked for. */
+    long long others[REDLOCK_MASTERS_MAX];
 };
 
 /* What a scan of a master has come to. */

@@ -159,7 +159,7 @@ static void print_row(const struct view *view, const struct locks_row *row)
     if (row->waiting > 0)
         (void)snprintf(waiting, sizeof waiting, "%lld", row->waiting);
     else if (row->is_waited)
-        (void)snprintf(waiting, sizeof waiting, "yes");
+        (void)snprintf(waiting, sizeof waiting, "perhaps");
     screen_line(&view->page->screen, row->is_bare ? SCREEN_YELLOW : SCREEN_PLAIN,
                 "%-*s  %-*s  %5s  %6s  %7s", (int)view->name_width,
                 show_name(row, name, view->name_width + 1), (int)view->holder_width,
@@ -186,6 +186,14 @@ static void write_waiting(const struct page_scan *now, char *text, size_t size)
         (void)snprintf(text, size, "%zu in queues, %zu perhaps waited for", waiting, flagged);
 }
 
+/* No row is shown, and a majority stores what --all would show: a lock of that name is refused. */
+static bool hides_others(const struct view *view)
+{
+    const struct page_scan *now = &view->page->now;
+
+    return now->rows_len == 0 && members_reach(&view->lists, now->locks.others) > 0;
+}
+
 static void print_sums(const struct view *view)
 {
     struct page *page = view->page;
@@ -199,7 +207,8 @@ static void print_sums(const struct view *view)
         char waiting[80];
 
         write_waiting(now, waiting, sizeof waiting);
-        (void)snprintf(held, sizeof held, "%zu lock%s held, %s", len, len == 1 ? "" : "s", waiting);
+        (void)snprintf(held, sizeof held, "%zu lock%s held, %s%s", len, len == 1 ? "" : "s",
+                       waiting, hides_others(view) ? ", keys of other programs (--all)" : "");
     }
     if (page->watch && now->at != 0 && before->at != 0 && seconds > 0)
         (void)snprintf(rates, sizeof rates, "; %.1f taken/s, %.1f released/s",

@@ -49,6 +49,7 @@ static inline struct event *redlock_libevent_attach(struct redlock *rl, struct e
         return NULL;
     client->rl = rl;
     client->owner = getpid();
+    (void)fcntl(fd, F_SETOWN, client->owner); /* A mark: no signal is sent. */
     client->event = event_new(base, fd, EV_READ | EV_PERSIST, redlock_libevent_on_readable, client);
     if (client->event == NULL) {
         free(client);
@@ -62,11 +63,15 @@ static inline struct event *redlock_libevent_attach(struct redlock *rl, struct e
 
 /* The child of a fork may share the epoll instance of the loop with its parent.  libevent would
  * take the descriptor out of it, and the parent would renew nothing and never hear of the loss.  So
- * in the child another file gets its number. */
-static inline void redlock_libevent_replace(int fd)
+ * in the child another file gets its number, unless one has it already: a daemon may have closed
+ * all descriptors, and a file of its own has no such mark. */
+static inline void redlock_libevent_replace(int fd, pid_t owner)
 {
-    int other = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int other;
 
+    if (fcntl(fd, F_GETOWN) != owner)
+        return;
+    other = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (other < 0)
         return;
     if (dup2(other, fd) == fd)
@@ -81,7 +86,7 @@ static inline void redlock_libevent_detach(struct event *event)
     struct redlock_libevent *client = (struct redlock_libevent *)event_get_callback_arg(event);
 
     if (getpid() != client->owner)
-        redlock_libevent_replace(event_get_fd(event));
+        redlock_libevent_replace(event_get_fd(event), client->owner);
     event_free(event);
     free(client);
 }

@@ -48,6 +48,7 @@ static inline uv_poll_t *redlock_libuv_attach(struct redlock *rl, uv_loop_t *loo
     if (client == NULL)
         return NULL;
     client->owner = getpid();
+    (void)fcntl(fd, F_SETOWN, client->owner); /* A mark: no signal is sent. */
     if (uv_poll_init(loop, handle, fd) != 0) {
         free(client);
         return NULL;
@@ -61,11 +62,15 @@ static inline uv_poll_t *redlock_libuv_attach(struct redlock *rl, uv_loop_t *loo
 
 /* The child of a fork may share the epoll instance of the loop with its parent.  libuv would take
  * the descriptor out of it, and the parent would renew nothing and never hear of the loss.  So in
- * the child another file gets its number. */
-static inline void redlock_libuv_replace(int fd)
+ * the child another file gets its number, unless one has it already: a daemon may have closed
+ * all descriptors, and a file of its own has no such mark. */
+static inline void redlock_libuv_replace(int fd, pid_t owner)
 {
-    int other = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int other;
 
+    if (fcntl(fd, F_GETOWN) != owner)
+        return;
+    other = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (other < 0)
         return;
     if (dup2(other, fd) == fd)
@@ -78,11 +83,11 @@ static inline void redlock_libuv_replace(int fd)
  * its next turn. */
 static inline void redlock_libuv_detach(uv_poll_t *handle)
 {
+    const struct redlock_libuv *client = (const struct redlock_libuv *)(const void *)handle;
     uv_os_fd_t fd;
 
-    if (getpid() != ((struct redlock_libuv *)(void *)handle)->owner &&
-        uv_fileno((const uv_handle_t *)handle, &fd) == 0)
-        redlock_libuv_replace(fd);
+    if (getpid() != client->owner && uv_fileno((const uv_handle_t *)handle, &fd) == 0)
+        redlock_libuv_replace(fd, client->owner);
     uv_close((uv_handle_t *)handle, redlock_libuv_on_closed);
 }
 

@@ -13,6 +13,9 @@
 #include "redlock/base/note.h"
 #include "redlock/cli/common/session.h"
 
+/* How often to look whether a full pipe has room again.  Chosen. */
+#define LOOK_EVERY_S 0.005
+
 static void print_lease(const struct cli *cli, const struct cli_names *names,
                         const struct redlock_lease *lease, uint32_t ttl_ms)
 {
@@ -26,9 +29,9 @@ static void print_lease(const struct cli *cli, const struct cli_names *names,
         (void)printf("%s\n", info.token);
 }
 
-static void on_space(struct ev_loop *loop, ev_io *watcher, int events)
+static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
 {
-    (void)loop, (void)watcher, (void)events; /* It only wakes the loop. */
+    (void)loop, (void)timer, (void)events; /* It only wakes the loop. */
 }
 
 static bool is_blocked(void *arg)
@@ -42,13 +45,13 @@ static bool is_blocked(void *arg)
  * process was stopped, or a signal came. */
 static bool await_space(struct session *session, const struct redlock_lease *lease)
 {
-    ev_io space;
+    ev_timer look;
 
     if (!cli_takes_output()) {
-        ev_io_init(&space, on_space, STDOUT_FILENO, EV_WRITE);
-        ev_io_start(session->loop, &space);
+        ev_timer_init(&look, on_look, LOOK_EVERY_S, LOOK_EVERY_S);
+        ev_timer_start(session->loop, &look);
         cli_linger(session->loop, is_blocked, session, redlock_remaining_ms(lease));
-        ev_io_stop(session->loop, &space);
+        ev_timer_stop(session->loop, &look);
     }
     return cli_takes_output() && session->signal == 0 && redlock_remaining_ms(lease) > 0;
 }

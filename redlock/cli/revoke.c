@@ -7,6 +7,7 @@
 #include "redlock/cli/revoke.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -273,23 +274,32 @@ static int refuse(const struct revoking *r, enum revoke_status status)
 
 /* ---- The question ---- */
 
-static void on_input(struct ev_loop *loop, ev_io *watcher, int events)
+/* How often to look for an answer.  Chosen: a person does not notice. */
+#define LOOK_EVERY_S 0.05
+
+static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
 {
-    (void)events;
-    ev_io_stop(loop, watcher);
+    (void)loop, (void)timer, (void)events; /* It only wakes the loop. */
+}
+
+static bool has_input(void)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+
+    return poll(&input, 1, 0) > 0;
 }
 
 /* Wait for a line in the loop.  False: it is not yes, or a signal came. */
 static bool is_answered_yes(struct revoking *r)
 {
     char line[16] = "";
-    ev_io input;
+    ev_timer look;
 
-    ev_io_init(&input, on_input, STDIN_FILENO, EV_READ);
-    ev_io_start(r->session.loop, &input);
-    while (ev_is_active(&input) && r->session.signal == 0)
+    ev_timer_init(&look, on_look, LOOK_EVERY_S, LOOK_EVERY_S);
+    ev_timer_start(r->session.loop, &look);
+    while (!has_input() && r->session.signal == 0)
         ev_run(r->session.loop, EVRUN_ONCE);
-    ev_io_stop(r->session.loop, &input);
+    ev_timer_stop(r->session.loop, &look);
     if (r->session.signal != 0 || fgets(line, sizeof line, stdin) == NULL)
         return false;
     return strcmp(line, "y\n") == 0 || strcmp(line, "yes\n") == 0;

@@ -16,7 +16,7 @@
 #include "redlock/base/fork.h"
 #include "redlock/base/thread.h"
 #include "redlock/client/mutex.h"
-#include "redlock/io/loop.h"
+#include "redlock/io/wakeup.h"
 
 /* With fewer calls under way, the caller writes its commands itself.  Measured: five sends then
  * cost less than the wait for another thread to do them. */
@@ -317,7 +317,7 @@ struct blocking *blocking_new(const struct blocking_events *events, void *cookie
     blocking->ev = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
     if (blocking->ev == NULL)
         goto fail_loop;
-    error = loop_ev_take_eventfd(blocking->ev);
+    error = wakeup_take(blocking->ev);
     if (error != 0)
         goto fail_eventfd;
     ev_set_userdata(blocking->ev, blocking);

@@ -58,11 +58,6 @@ struct loop {
 /* Attach to a libev loop.  NULL: memory or a descriptor was missing; errno says which. */
 struct loop *loop_ev_new(struct ev_loop *ev, const struct loop_events *events, void *cookie);
 
-/* Let a new loop of libev get the eventfd by which signals and other threads wake it, and watch it.
- * Later, libev would end the process without one, and a refusal to watch it would show nowhere.
- * Returns 0 or an errno. */
-int loop_ev_take_eventfd(struct ev_loop *ev);
-
 /* Make a loop that runs in loop_poll_dispatch() only.  NULL as above. */
 struct loop *loop_poll_new(const struct loop_events *events, void *cookie);
 

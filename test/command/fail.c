@@ -3,7 +3,9 @@
  *
  * FAIL is "WHO CALL ERRNO FIRST TIMES".  In a process named WHO, as `ps` shows it, TIMES calls of
  * the function CALL fail with this error, from number FIRST on (the first call is 1).  The file
- * FAIL_MARK is made when a call has failed.
+ * FAIL_MARK is made when a call has failed.  The CALL "rearm" stands for an epoll instance that
+ * libev gives up, as it does after an event that it cannot explain, while the new one may watch
+ * nothing.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -13,9 +15,12 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -39,6 +44,8 @@ __attribute__((constructor)) static void begin(void)
                                &plan.first, &plan.times) != 5)
         _exit(125);
 }
+
+static bool refuses; /* epoll_ctl() fails until the next epoll_wait(). */
 
 typedef long (*syscall_function)(long number, ...);
 
@@ -126,6 +133,49 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *new_value,
     if (real == NULL)
         *(void **)&real = dlsym(RTLD_NEXT, "timerfd_settime");
     return real(fd, flags, new_value, old_value);
+}
+
+int eventfd(unsigned value, int flags)
+{
+    static int (*real)(unsigned value, int flags);
+
+    if (fails("eventfd"))
+        return -1;
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "eventfd");
+    return real(value, flags);
+}
+
+int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
+{
+    static int (*real)(int epoll, int op, int fd, struct epoll_event *event);
+
+    if (fails("epoll_ctl"))
+        return -1;
+    if (refuses) {
+        errno = plan.error;
+        return -1;
+    }
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "epoll_ctl");
+    return real(epoll, op, fd, event);
+}
+
+int epoll_wait(int epoll, struct epoll_event *events, int room, int timeout_ms)
+{
+    static int (*real)(int epoll, struct epoll_event *events, int room, int timeout_ms);
+    int len;
+
+    if (fails("epoll_wait"))
+        return -1;
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "epoll_wait");
+    len = real(epoll, events, room, timeout_ms);
+    refuses = len > 0 && fails("rearm");
+    if (refuses)
+        events[0].data.u64 ^= UINT64_C(1)
+                              << 32; /* libev's count of how often the number was used. */
+    return len;
 }
 
 int signalfd(int fd, const sigset_t *mask, int flags)

@@ -3,11 +3,16 @@
  */
 #include "test/lib/check.h"
 
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <redlock/adapters/libuv.h>
 
+static struct redlock *rl;
+static uv_loop_t loop;
+static uv_poll_t *client;
 static bool is_done;
 
 static void on_locked(struct redlock_lease *lease, int status, void *arg)
@@ -21,27 +26,38 @@ static void on_late(uv_timer_t *timer)
     uv_stop(timer->loop);
 }
 
-/* The child shares the loop's epoll instance with its parent. */
-TEST(a_child_that_cleans_up_leaves_its_parent_alone)
+static void begin(void)
 {
     struct redlock_options opts;
-    struct redlock *rl;
-    uv_loop_t loop;
-    uv_timer_t late;
-    uv_poll_t *client;
-    pid_t child;
-    int status;
 
+    is_done = false;
     redlock_options_init(&opts);
     opts.masters = "127.0.0.1:1";
     opts.pollable = true;
     CHECK_INT(redlock_open(&opts, &rl), REDLOCK_OK);
     CHECK_INT(redlock_lock_async(rl, "x", NULL, on_locked, NULL, NULL), REDLOCK_OK);
     CHECK_INT(uv_loop_init(&loop), 0);
-    CHECK_INT(uv_timer_init(&loop, &late), 0);
     client = redlock_libuv_attach(rl, &loop);
     CHECK(client != NULL);
     (void)uv_run(&loop, UV_RUN_NOWAIT); /* libuv watches the descriptor from then on. */
+}
+
+static void end(void)
+{
+    redlock_libuv_detach(client);
+    CHECK(redlock_close(rl) == NULL);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    CHECK_INT(uv_loop_close(&loop), 0);
+}
+
+/* The child shares the loop's epoll instance with its parent. */
+TEST(a_child_that_cleans_up_leaves_its_parent_alone)
+{
+    uv_timer_t late;
+    pid_t child;
+    int status;
+
+    begin();
     child = fork();
     if (child == 0) {
         redlock_libuv_detach(client);
@@ -49,15 +65,43 @@ TEST(a_child_that_cleans_up_leaves_its_parent_alone)
     }
     CHECK_INT(waitpid(child, &status, 0), child);
     CHECK_INT(status, 0);
+    CHECK_INT(uv_timer_init(&loop, &late), 0);
     CHECK_INT(uv_timer_start(&late, on_late, 60000, 0), 0);
     while (!is_done && uv_is_active((const uv_handle_t *)&late))
         (void)uv_run(&loop, UV_RUN_ONCE);
     CHECK(is_done);
-    redlock_libuv_detach(client);
-    CHECK(redlock_close(rl) == NULL);
     uv_close((uv_handle_t *)&late, NULL);
-    (void)uv_run(&loop, UV_RUN_DEFAULT);
-    CHECK_INT(uv_loop_close(&loop), 0);
+    end();
 }
 
-CHECK_MAIN(RUN(a_child_that_cleans_up_leaves_its_parent_alone))
+/* What daemonizing does: all descriptors are closed, and the number becomes that of a file. */
+static int be_daemon(int fd)
+{
+    char path[] = "/tmp/redlock-test-XXXXXX";
+    int file = mkstemp(path);
+    struct stat before, after;
+
+    (void)unlink(path);
+    if (file < 0 || dup2(file, fd) != fd || fstat(fd, &before) != 0)
+        return 1;
+    redlock_libuv_detach(client);
+    (void)redlock_close(rl);
+    return fstat(fd, &after) == 0 && after.st_ino == before.st_ino ? 0 : 2;
+}
+
+TEST(a_daemon_keeps_its_files)
+{
+    pid_t child;
+    int fd, status;
+
+    begin();
+    fd = redlock_fd(rl);
+    child = fork();
+    if (child == 0)
+        _exit(be_daemon(fd));
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+    end();
+}
+
+CHECK_MAIN(RUN(a_child_that_cleans_up_leaves_its_parent_alone), RUN(a_daemon_keeps_its_files))

@@ -26,6 +26,7 @@
 #include "redlock/base/fork.h"
 #include "redlock/io/loop.h"
 #include "redlock/io/transport.h"
+#include "redlock/io/wakeup.h"
 
 #define SOON (10 * DRIFT_MS)
 #define PATIENCE_MS 20000 /* Chosen: far above what a busy machine needs. */
@@ -476,11 +477,11 @@ TEST(a_loop_whose_eventfd_is_refused_is_not_used)
     check_row = "";
     refused_fd = eventfd(0, EFD_CLOEXEC);
     (void)close(refused_fd);
-    CHECK_INT(loop_ev_take_eventfd(ev), ENOSPC);
+    CHECK_INT(wakeup_take(ev), ENOSPC);
     ev_loop_destroy(ev);
     refused_fd = -1;
     ev = ev_loop_new(EVFLAG_AUTO);
-    CHECK_INT(loop_ev_take_eventfd(ev), 0);
+    CHECK_INT(wakeup_take(ev), 0);
     ev_loop_destroy(ev);
 }
 

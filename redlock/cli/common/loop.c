@@ -4,40 +4,59 @@
 #include "redlock/cli/common/loop.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
+#include <time.h>
 
 #include <ev.h>
 
+#include "drift/drift.h"
 #include "redlock/cli/common/cli.h"
+#include "redlock/io/wakeup.h"
 
-static void on_wake(struct ev_loop *loop, ev_async *wake, int events)
+/* How long epoll_wait() may fail, the pause before it is called again, and how much later a failure
+ * is not the same any more.  Chosen. */
+#define FAILS_FOR (2 * DRIFT_S)
+#define PAUSE (5 * DRIFT_MS)
+#define ANOTHER (500 * DRIFT_MS)
+
+static drift_time read_clock(void)
 {
-    (void)loop, (void)wake, (void)events;
+    drift_time now;
+
+    return drift_now(&now) == 0 ? now : DRIFT_NEVER;
 }
 
-/* libev ends the process if it gets no eventfd for the first signal or thread that it is to hear
- * of.  So the loop gets it now, while nothing else takes descriptors, and keeps it. */
-static int take_eventfd(struct ev_loop *loop)
+/* libev calls this where it cannot go on, and tries again when this returns.  Without this it would
+ * end the process by abort() at once, though a want of memory may pass.  Where it does not, the
+ * guardian ends the command of `run` when this process is gone. */
+static void on_failure(const char *what)
 {
-    int probe = eventfd(0, EFD_CLOEXEC);
-    ev_async wake;
+    static drift_time first, latest;
+    const struct timespec pause = {.tv_nsec = (long)PAUSE};
+    int error = errno;
+    drift_time now = read_clock();
 
-    if (probe < 0)
-        return errno;
-    (void)close(probe);
-    ev_async_init(&wake, on_wake);
-    ev_async_start(loop, &wake);
-    ev_async_stop(loop, &wake);
-    return 0;
+    if (now > drift_add(latest, ANOTHER))
+        first = now;
+    latest = now;
+    if (now >= drift_add(first, FAILS_FOR)) {
+        cli_say(MSG_SYSTEM, "the event loop fails: %s: %s; a lock that is held runs out by itself",
+                what, strerror(error));
+        exit(CLI_INTERNAL);
+    }
+    (void)nanosleep(&pause, NULL);
 }
 
 struct ev_loop *loop_new(void)
 {
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    int error = loop != NULL ? take_eventfd(loop) : ENOMEM; /* libev does not say why. */
+    struct ev_loop *loop;
+    int error = ENOMEM; /* libev does not say why there is no loop. */
 
+    ev_set_syserr_cb(on_failure);
+    loop = ev_loop_new(EVFLAG_AUTO);
+    if (loop != NULL)
+        error = wakeup_take(loop);
     if (error == 0)
         return loop;
     cli_say(MSG_SYSTEM, "cannot make an event loop: %s", strerror(error));

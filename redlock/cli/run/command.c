@@ -27,8 +27,8 @@
 /* How long to wait for processes that may not be signalled.  Chosen: as long as the guardian. */
 #define IMMUNE_FOR (1 * DRIFT_S)
 
-/* How often to continue a stopped guardian after a loss, when no renewal does.  Chosen: a fifth of
- * 25 ms, the shortest time between SIGKILL and the end of a lease. */
+/* How often to continue a stopped guardian that must end the command.  Chosen: a fifth of 25 ms,
+ * the shortest time between SIGKILL and the end of a lease. */
 #define WAKE_EVERY_S 0.005
 
 /* More signals that are passed on to the command; a session watches the others.  A signal that was
@@ -47,17 +47,13 @@ void command_end(struct command *command)
 {
     const struct leash_order order = {.type = LEASH_END};
 
-    if (!command->started || command->ended)
+    if (!command->started)
+        command->ended = true;
+    if (command->ended)
         return;
     leash_renew(&command->leash, command->lease);
     (void)leash_order(&command->leash, &order);
     ev_timer_start(command->session->loop, &command->waking);
-}
-
-/* Only end a turn of the loop: each turn continues the guardian. */
-static void on_waking(struct ev_loop *loop, ev_timer *timer, int events)
-{
-    (void)loop, (void)timer, (void)events;
 }
 
 /* ---- The guardian is dead ---- */
@@ -134,6 +130,7 @@ static void on_mourning(struct ev_loop *loop, ev_timer *timer, int events)
 static void on_guardian_dead(struct command *command)
 {
     ev_io_stop(command->session->loop, &command->reports);
+    ev_timer_stop(command->session->loop, &command->waking);
     ev_timer_start(command->session->loop, &command->mourning);
     ev_feed_event(command->session->loop, &command->mourning, EV_TIMER);
 }
@@ -321,20 +318,60 @@ static void on_report(struct command *command, const struct leash_report *report
     }
 }
 
-static void on_reports(struct ev_loop *loop, ev_io *watcher, int events)
+static void take_reports(struct command *command)
 {
-    struct command *command = watcher->data;
     struct leash_report report;
     int got = 0;
 
-    (void)loop, (void)events;
     while (!command->ended && (got = leash_report(&command->leash, &report)) > 0)
         on_report(command, &report);
     if (!command->ended && got < 0)
         on_guardian_dead(command);
 }
 
-static void watch(struct command *command)
+/* The kernel may refuse to watch the socket (ENOMEM, ENOSPC).  Then the command must end, because
+ * its end would not be noticed. */
+static void on_reports(struct ev_loop *loop, ev_io *watcher, int events)
+{
+    struct command *command = watcher->data;
+
+    (void)loop;
+    take_reports(command);
+    if (command->ended || !(events & EV_ERROR))
+        return;
+    command->unheard = true;
+    cli_say(MSG_SYSTEM,
+            "epoll_ctl fails: memory, or fs.epoll.max_user_watches, is used up: the command %s",
+            command->started ? "must end" : "is not started");
+    command_end(command);
+}
+
+/* Each turn of the loop continues the guardian. */
+static void on_waking(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    struct command *command = timer->data;
+
+    (void)loop, (void)events;
+    if (command->unheard)
+        take_reports(command);
+}
+
+/* Watch for reports.  In a turn without sleep libev tells of a refusal. */
+static void watch_reports(struct command *command)
+{
+    struct ev_loop *loop = command->session->loop;
+
+    ev_io_init(&command->reports, on_reports, command->leash.socket, EV_READ);
+    ev_timer_init(&command->mourning, on_mourning, MOURN_EVERY_S, MOURN_EVERY_S);
+    ev_timer_init(&command->patience, on_patience, NOT_ENDED_AFTER_S, 0);
+    ev_timer_init(&command->waking, on_waking, WAKE_EVERY_S, WAKE_EVERY_S);
+    command->reports.data = command->mourning.data = command->patience.data = command->waking.data =
+        command;
+    ev_io_start(loop, &command->reports);
+    ev_run(loop, EVRUN_NOWAIT);
+}
+
+static void watch_signals(struct command *command)
 {
     struct ev_loop *loop = command->session->loop;
     struct sigaction action;
@@ -348,14 +385,6 @@ static void watch(struct command *command)
         ev_signal_start(loop, &command->signals[i]);
         session_unblock(more_signals[i]);
     }
-    ev_io_init(&command->reports, on_reports, command->leash.socket, EV_READ);
-    command->reports.data = command;
-    ev_io_start(loop, &command->reports);
-    ev_timer_init(&command->mourning, on_mourning, MOURN_EVERY_S, MOURN_EVERY_S);
-    command->mourning.data = command;
-    ev_timer_init(&command->patience, on_patience, NOT_ENDED_AFTER_S, 0);
-    command->patience.data = command;
-    ev_timer_init(&command->waking, on_waking, WAKE_EVERY_S, WAKE_EVERY_S);
     command->session->on_signal = on_ending_signal;
     command->session->on_signal_arg = command;
 }
@@ -411,10 +440,15 @@ int command_run(struct command *command, struct session *session, struct redlock
     command->session = session;
     command->lease = lease;
     command->limit = order->limit.kill;
+    watch_reports(command);
+    if (command->unheard || session->signal != 0) {
+        unwatch(command);
+        return command->unheard ? CLI_INTERNAL : session_signal_exit(session);
+    }
     terminal_open(&command->terminal);
-    watch(command);
+    watch_signals(command);
     cli_never_wait();
-    if (start(command, order) != 0)
+    if (!command->ended && start(command, order) != 0)
         on_dead_at_start(command);
     while (!command->ended) {
         leash_renew(&command->leash, lease);

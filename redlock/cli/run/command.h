@@ -23,7 +23,7 @@ struct command {
     struct redlock_lease *lease; /* The command must end before it does. */
     ev_signal signals[COMMAND_SIGNALS_LEN];
     ev_io reports;           /* Watches for reports of the guardian. */
-    ev_timer waking;         /* Rings after a loss, to continue a stopped guardian. */
+    ev_timer waking;         /* Rings when the command must end, to continue a stopped guardian. */
     ev_timer patience;       /* Rings if the command has not ended after a signal. */
     ev_timer mourning;       /* Rings after the guardian was killed, to kill its processes. */
     unsigned mourn_looks;    /* How often mourning has rung. */
@@ -38,6 +38,7 @@ struct command {
     bool had_terminal;       /* The command had the terminal when it ended. */
     bool hung_up;            /* The command could not get the terminal, and got SIGHUP. */
     bool started;            /* The guardian has the order to start the command. */
+    bool unheard;            /* Reports are not watched for: the kernel refused. */
     bool ended;              /* Nothing is left to wait for. */
     int failed;              /* Why the command could not be started: an errno, or 0. */
     struct leash_report end; /* The last report.  Valid if ended. */
@@ -48,11 +49,13 @@ struct command {
 int command_open(struct command *command, struct cli *cli, const char *name, char **argv);
 
 /* Run the command while the lock is held.  order has the ttl, margins, limit, token and number.
- * Returns CLI_OK if the command ran and has ended: command->end says how. */
+ * Returns CLI_OK if the command ran and has ended, which command->end describes, or if the lock was
+ * lost before it could be started. */
 int command_run(struct command *command, struct session *session, struct redlock_lease *lease,
                 struct leash_order *order);
 
-/* End the command, if it runs, because the lock is lost or will be. */
+/* End the command, if it runs, because the lock is lost or will be.  If it is not started, it never
+ * will be. */
 void command_end(struct command *command);
 
 /* Print what was done to a command that has ended.  lost: the lock is lost. */

@@ -127,6 +127,8 @@ static int run_command(struct run *run)
     if (end->why == LEASH_AT_LIMIT)
         cli_say(MSG_AT_MOST, "the command had not ended when --hold-at-most was over");
     command_tell(&run->command, run->lost);
+    if (end->why == LEASH_TOLD && run->command.unheard)
+        return CLI_INTERNAL;
     return end->why == LEASH_AT_LIMIT ? CLI_TIMED_OUT : end->code;
 }
 

@@ -13,17 +13,14 @@
  *  release     A command deletes only keys whose token it names, and no key of a belief that its
  *              client counts.
  *  token       No token belongs to two rounds.
- *  fencing     No two holds of a resource have the same fencing token.  A token is greater than
- *              those of all holds before it, and of all locks granted before its round began.
- *  number      The number of a revocation is between those of its holder and of later locks.
  *  permits     A semaphore has no more holders than permits.
  *  reentry     An inner lock sends no command (calls.c).
  *
  * Nothing is promised to a client that adopts a stale token: its owner keeps releasing it.  Clients
  * that share a token hold the lock together (partners.c).
  *
- * sets.c checks sets of masters, claims.c tokens of dead rounds and the numbers that come with
- * votes, judge.c checks operations.
+ * fences.c checks fencing tokens, sets.c sets of masters, claims.c tokens of dead rounds and the
+ * numbers that come with votes, judge.c checks operations.
  */
 #include "net.h"
 #include "oracle.h"
@@ -45,28 +42,6 @@ static uint32_t table_run[TABLE_LEN]; /* The run to which an entry belongs. */
 static uint32_t run;
 static unsigned strangers;
 
-/* A fencing token of this run. */
-struct drawn {
-    uint64_t fence;
-    sim_time at, round_sent;
-    unsigned set, process; /* set: its resources, as a mask. */
-    int token;
-};
-#define FENCES_MAX 4096
-static struct drawn fences[FENCES_MAX];
-static unsigned fences_len;
-
-/* A number that an operator was told in this run. */
-struct number {
-    uint64_t number;
-    unsigned resource;
-    int token;
-    sim_time began, told;
-};
-#define NUMBERS_MAX 1024
-static struct number numbers[NUMBERS_MAX];
-static unsigned numbers_len;
-
 /* The keys before the command that is being executed. */
 static struct key keys_before[SIM_RESOURCES_MAX];
 
@@ -75,7 +50,7 @@ void oracle_reset(void)
     run++;
     tokens_len = 0;
     strangers = 0;
-    fences_len = numbers_len = 0;
+    fences_begin();
 }
 
 /* ---- Tokens ---- */
@@ -379,116 +354,6 @@ static void check_growth(const struct lease_rec *rec, uint64_t deadline)
                    (double)rec->hold_max / 1e6);
 }
 
-/* A master that lost its data begins from the high-water marks of the others.  So no majority of
- * marks may be below a token.  After a restart a mark may be old until the marker is queried. */
-static void check_marks(const struct lease_rec *rec, uint64_t fence)
-{
-    const struct lists lists = process_lists(rec->process);
-    unsigned low = 0;
-
-    for (unsigned i = 0; i < world.plan.servers; i++) {
-        const struct server *server = &world.servers[i];
-
-        if (server->marker.epoch != 0 && server->marker.run == server->runs &&
-            server->marker.high < fence)
-            low |= 1u << i;
-    }
-    if (!moves_are_quorum(&lists, ~low))
-        world_fail("fencing", "client %u has the fencing token %llu, above most high-water marks",
-                   rec->process->number, (unsigned long long)fence);
-}
-
-/* If too few masters keep their counters, the counters begin anew from the masters' clocks.  If a
- * clock was set back, the median of the clocks may be less than the last token. */
-static bool may_count_anew(void)
-{
-    const struct plan *plan = &world.plan;
-    unsigned forgetful = 0;
-    bool was_set_back = false;
-
-    for (unsigned i = 0; i < plan->servers; i++) { /* No clock is stepped if there are two lists. */
-        forgetful += (plan->may_forget >> i & 1) != 0 || (plan->keep >> i & 1) == 0;
-        was_set_back = was_set_back || world.servers[i].was_set_back;
-    }
-    return was_set_back && forgetful > plan->servers / 2;
-}
-
-/* A token of another holder that was drawn while the operator worked may be on either side. */
-static void check_number(const struct number *number, const struct drawn *drawn)
-{
-    bool is_holder = drawn->token == number->token;
-    bool is_before = is_holder || drawn->at < number->began;
-    bool is_after = !is_holder && drawn->round_sent > number->told;
-
-    if ((drawn->set & 1u << number->resource) == 0 || may_count_anew())
-        return;
-    tally.checks++;
-    if (drawn->fence == number->number || (is_before && drawn->fence > number->number) ||
-        (is_after && drawn->fence < number->number))
-        world_fail("number",
-                   "an operator was told %llu, and client %u, %s, has the fencing token %llu",
-                   (unsigned long long)number->number, drawn->process,
-                   is_holder   ? "which was revoked"
-                   : is_before ? "which held before"
-                               : "which asked later",
-                   (unsigned long long)drawn->fence);
-}
-
-void oracle_on_number(unsigned resource, uint64_t number, int token, sim_time began)
-{
-    const struct number told = {number, resource, token, began, world.now};
-
-    for (unsigned i = 0; i < fences_len; i++)
-        check_number(&told, &fences[i]);
-    if (numbers_len < NUMBERS_MAX)
-        numbers[numbers_len++] = told;
-}
-
-static void check_fence(const struct lease_rec *rec)
-{
-    uint64_t fence = info_fence(rec->lease);
-    sim_time now = process_now(rec->process);
-    const char *token = info_token(rec->lease);
-    const struct drawn drawn = {fence,
-                                now,
-                                rec->round_sent,
-                                rec->set,
-                                rec->process->number,
-                                oracle_token(token, strlen(token))};
-
-    if (!rec->is_fenced || rec->state == REC_ADOPTED) {
-        if (fence != 0)
-            world_fail("fencing", "a fencing token that was not asked for");
-        return;
-    }
-    tally.checks++;
-    if (fence == 0)
-        world_fail("fencing", "client %u holds resource %u without a fencing token",
-                   rec->process->number, rec->resource);
-    check_marks(rec, fence);
-    if (rec->is_fair || world.plan.permits || options_are_many(rec))
-        world_outcome(rec->is_fair         ? OUTCOME_FAIR_FENCED
-                      : world.plan.permits ? OUTCOME_PERMIT_FENCED
-                                           : OUTCOME_MANY_FENCED);
-    for (unsigned i = 0; i < fences_len; i++) {
-        if ((fences[i].set & rec->set) == 0)
-            continue;
-        if (fences[i].fence == fence)
-            world_fail("fencing", "client %u has the fencing token %llu, which client %u had",
-                       rec->process->number, (unsigned long long)fence, fences[i].process);
-        if (fences[i].fence > fence && !may_count_anew() &&
-            (fences[i].at < rec->round_sent || (world.plan.exclusive && fences[i].at < now)))
-            world_fail("fencing",
-                       "client %u has the fencing token %llu, and before it client %u had %llu",
-                       rec->process->number, (unsigned long long)fence, fences[i].process,
-                       (unsigned long long)fences[i].fence);
-    }
-    for (unsigned i = 0; i < numbers_len; i++)
-        check_number(&numbers[i], &drawn);
-    if (fences_len < FENCES_MAX)
-        fences[fences_len++] = drawn;
-}
-
 static void on_belief(struct lease_rec *rec, uint64_t deadline)
 {
     const char *token = info_token(rec->lease);
@@ -504,7 +369,7 @@ static void on_belief(struct lease_rec *rec, uint64_t deadline)
         line_on_held(rec);
         moves_on_held(rec); /* It may be released within this turn. */
         if (!rec->is_stale)
-            check_fence(rec);
+            fences_check(rec);
         if (rec->is_shared && rec->state == REC_LOCKING)
             waits_on_reader(rec->resource, rec->round_sent);
         world_note("believes: client, resource, lease", rec->process->number, rec->resource,

@@ -46,14 +46,20 @@ void oracle_after(struct conn *conn, const struct command *command, const struct
 
 /* An operator has revoked a key. */
 void oracle_on_revoked(void);
-/* An operator that began then was told a number for the holder of this token; -1: for readers. */
-void oracle_on_number(unsigned resource, uint64_t number, int token, sim_time began);
 /* Check all beliefs of a process for changes. */
 void oracle_look(struct ev_loop *process);
 uint32_t oracle_remaining_ms(const struct lease_rec *rec, sim_time at);
 /* True if a majority stores the token of rec now, as far as its client can know, by the lists that
  * it knows now. */
 bool oracle_has_keys(const struct lease_rec *rec);
+
+/* ---- Fencing tokens (fences.c) ---- */
+
+void fences_begin(void);
+/* The client of rec believes in its lock from now on. */
+void fences_check(const struct lease_rec *rec);
+/* An operator that began then was told a number for the holder of this token; -1: for readers. */
+void fences_on_number(unsigned resource, uint64_t number, int token, sim_time began);
 
 /* ---- Tokens (claims.c) ---- */
 

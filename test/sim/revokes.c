@@ -178,7 +178,7 @@ static void conclude(void)
         return;
     world_outcome(OUTCOME_NUMBER_TOLD);
     world_note("number: resource, number", attempt.resource, number, 0);
-    oracle_on_number(attempt.resource, number,
+    fences_on_number(attempt.resource, number,
                      attempt.revoke.has_readers
                          ? -1
                          : oracle_token(attempt.revoke.text, strlen(attempt.revoke.text)),

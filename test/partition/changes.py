@@ -5,6 +5,7 @@ or removes members, which are spares then.  The steps are verbs of cluster.py wi
 
     operate NUMBER OPERATOR WORDS   begin `redlock members WORDS` on the host of an operator
     interrupt NUMBER                SIGKILL to that command, if it still runs
+    halt NUMBER                     SIGSTOP for a moment behind each step that it takes from now on
     conclude NUMBER                 wait until it has ended by itself
     mend GOAL FORGETTING            wait for all commands, run more until the set is GOAL, and
                                     empty the spares of FORGETTING
@@ -22,12 +23,13 @@ OPERATORS = ["o1", "o2"]
 MEND_AFTER_S = 0.45
 # From the first moment of a change to the last, without faults: two leases of 1.5 s, and a little.
 CHANGE_S = 4.5
+HALT_DELAY_MS = 15  # Each way: the reply timeout of an operator is longer.
 
 
 def spares_needed(kinds, masters):
     """The number of spares that a run with these kinds of faults has."""
     needed = [0]
-    if "members" in kinds:
+    if "members" in kinds or "halt-operator" in kinds:
         needed.append(MEMBERS_SPARES)
     if "move" in kinds:
         needed.append(masters)
@@ -93,9 +95,12 @@ class Command:
     operator: str
     words: tuple
     killed_s: float = None  # When it is interrupted.
+    halts: bool = False
 
     def steps(self):
         found = [(self.at_s, "operate", (self.number, self.operator, self.words))]
+        if self.halts:
+            found.append((self.at_s, "halt", (self.number,)))
         if self.killed_s is not None:
             found.append((self.killed_s, "interrupt", (self.number,)))
         return found
@@ -223,6 +228,37 @@ def members(weather):
     steps = [step for command in found for step in command.steps()]
     steps += cuts(weather, before, found[0]) + mend(weather)
     add(weather, "members", found, "; ".join(command.about() for command in found), steps)
+
+
+def slowed(weather):
+    """Masters without other faults answer operators a little later, so that there is time to stop
+    these."""
+    masters = weather.claim(weather.masters, 1, len(weather.masters), 0, weather.length_s)
+    masters += [spare for spare in weather.crew.spares if spare not in weather.masters]
+    if not masters:
+        return []
+    return [(0, "slow", (weather.next_id, both_ways(OPERATORS, masters), HALT_DELAY_MS)),
+            (weather.length_s, "slow", (weather.next_id, [], 0))]
+
+
+def halt(weather):
+    """One operator after another, which is stopped for a moment behind each step, and one of them
+    may be killed there: once in a storm."""
+    if not weather.claim(["the set"], 1, 1, 0, weather.length_s):
+        return
+    crew, found, at_s = weather.crew, [], 0
+    slows = slowed(weather)
+    while at_s < weather.length_s:
+        words = crew.draw(weather.dice)
+        killed_s = round(at_s + weather.uniform(0, CHANGE_S), 3)
+        is_killed = killed_s < weather.length_s and weather.dice.random() < 0.3
+        found.append(Command(weather.next_command + len(found), at_s, weather.dice.choice(OPERATORS),
+                             words, killed_s if is_killed else None, halts=True))
+        crew.take(words)
+        at_s = round(at_s + CHANGE_S, 3)
+    steps = slows + [step for command in found for step in command.steps()] + mend(weather)
+    add(weather, "halt-operator", found, "stopped behind each step: " +
+        "; ".join(command.about() for command in found), steps)
 
 
 def move(weather):

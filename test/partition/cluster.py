@@ -301,6 +301,9 @@ class Cluster(Processes):
     def interrupt(self, number):
         self.operators.interrupt(number)
 
+    def halt(self, number):
+        self.operators.halt(number, list(self.masters))
+
     def conclude(self, number):
         self.operators.conclude(number)
 

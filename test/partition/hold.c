@@ -47,8 +47,8 @@ const char *hold_word(int status)
 
 const char *hold_kind_word(enum holder_kind kind)
 {
-    static const char *const words[KINDS_LEN] = {"plain", "extended", "blocking",
-                                                 "run",   "loop",     "crowd"};
+    static const char *const words[KINDS_LEN] = {"plain", "extended", "blocking", "run",
+                                                 "loop",  "crowd",    "fencer"};
 
     return words[kind];
 }

@@ -16,6 +16,7 @@
  *     loop      any of these, on a loop and a client of its own
  *     run       `redlock run` with a command that writes
  *     crowd     waits for one of the last N locks, which nobody else takes; on a loop, too
+ *     fencer    takes locks of its own in close order, with fencing tokens; on a loop of its own
  *
  * A LOCK is a NAME, or has a mode, which is then always used:
  *
@@ -361,7 +362,8 @@ static void make_worker(struct holder *holder, struct worker *worker, enum holde
 static unsigned start_workers(struct holder *holder, struct worker *workers)
 {
     static void *(*const run[KINDS_LEN])(void *) = {blocker_thread, blocker_thread, blocker_thread,
-                                                    runner_thread,  looper_thread,  looper_thread};
+                                                    runner_thread,  looper_thread,  looper_thread,
+                                                    fencer_thread};
     unsigned len = 0;
 
     for (unsigned kind = 0; kind < KINDS_LEN; kind++) {

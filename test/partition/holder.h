@@ -25,6 +25,7 @@ enum holder_kind {
     KIND_RUN,
     KIND_LOOP,
     KIND_CROWD,
+    KIND_FENCER,
     KINDS_LEN
 };
 
@@ -85,6 +86,7 @@ void holder_nap(const struct holder *holder, uint32_t nap_ms);
 void *blocker_thread(void *worker);
 void *runner_thread(void *worker);
 void *looper_thread(void *workers); /* The first of its kind in a row. */
+void *fencer_thread(void *worker);  /* KIND_FENCER; see fencer.c. */
 
 /* The options restart_guard and clock_guard of all clients. */
 bool holder_is_guarded(const struct holder *holder);

@@ -140,6 +140,10 @@ class Conversation:
         self.socket.sendall(b"".join(map(self.packed, commands)))
         return [self.read() for _ in commands]
 
+    def send(self, *words):
+        """One command, whose answer is read later."""
+        self.socket.sendall(self.packed(words))
+
     @staticmethod
     def packed(words):
         parts = [b"*%d\r\n" % len(words)]

@@ -13,7 +13,7 @@ The steps are verbs of a world (cluster.py, docker.py) with their arguments:
     step_clock WHO STEP_MS       step a master's wall clock
     rate_clock WHO PPM           too fast by PPM from now on; 0: right again
     forget_scripts, flush WHO    SCRIPT FLUSH, FLUSHALL
-    operate, interrupt, conclude, mend: see changes.py
+    operate, interrupt, halt, conclude, mend: see changes.py
 
 If one fault has stopped or killed a host, other faults leave it alone.  Otherwise the first fault
 to end would undo the second.  Several faults may cut one link at a time.
@@ -474,6 +474,7 @@ SAFE = {
 }
 CHANGING = {  # These need the restart guard, and a crew.
     "members": changes.members,
+    "halt-operator": changes.halt,
     "move": changes.move,
 }
 FORGETTING = {  # These do no harm with the restart guard.
@@ -508,6 +509,7 @@ WHAT = {
     "flushall": "a master with a decisive vote loses all its keys",
     "clock-forward": "the wall clock of a master with a decisive vote steps forward",
     "members": "operators change the set of masters: killed, cut off, two at once",
+    "halt-operator": "operators change the set of masters, and are stopped behind each step",
     "move": "in good health, all masters are replaced one after another; not in `all`",
 }
 
@@ -516,7 +518,7 @@ def harmless(guarded, clocked=False):
     """The kinds that must do no harm: guarded with the restart guard, clocked with per_vote.
 
     Without `move`, whose storms should have no other faults."""
-    return list(SAFE) + (list(FORGETTING) + ["members"] if guarded else []) + \
+    return list(SAFE) + (list(FORGETTING) + ["members", "halt-operator"] if guarded else []) + \
         (list(STEPPING) if clocked else [])
 
 

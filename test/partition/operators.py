@@ -7,6 +7,7 @@ client whose list names a master that was removed.
 
 import json
 import pathlib
+import signal
 import subprocess
 import threading
 import time
@@ -14,11 +15,16 @@ import time
 import changes
 import clients
 import masters
+import sampler
 
 ENDS_MAX_S = 30  # A bound for a command in good health, which takes some 4 s.
 MEND_MAX_S = 120  # A bound for all commands of one mending.
 SHOW_MAX_S = 30
 PAUSE_S = 0.2  # Between two looks at a set that is not as it should be.
+HALT_S = 0.05  # Chosen: clients have some turns of their loops.
+WATCH_EVERY_S = 0.0002
+STEPS = ("HMGET", sampler.MARKER, "epoch", "ballot", "accepted")
+WATCH_MAX_S = 0.1  # A master that is down or stopped is left out.
 SAID_MAX = 200  # Letters of the last line that a command printed.
 
 
@@ -53,10 +59,55 @@ class Command:
             self.process.kill()
         self.thread.join(ENDS_MAX_S)
 
+    def halt(self, watch):
+        """Stop it for a moment each time that `watch` returns something else."""
+        threading.Thread(target=self.follow, args=(watch,), daemon=True).start()
+
+    def follow(self, watch):
+        before = watch()
+        while self.process.poll() is None:
+            now = watch()
+            if now == before:
+                time.sleep(WATCH_EVERY_S)
+                continue
+            self.process.send_signal(signal.SIGSTOP)
+            time.sleep(HALT_S)
+            self.process.send_signal(signal.SIGCONT)
+            before = watch()
+
     def wait(self, give_up):
         """True if it has ended."""
         self.thread.join(max(0, give_up - time.monotonic()))
         return not self.thread.is_alive()
+
+
+class Steps:
+    """What operators write to masters: each step changes it."""
+
+    def __init__(self, all_masters):
+        self.masters = all_masters
+        self.conversations = {}
+        self.found = {}
+
+    def read(self):
+        """Of all masters at once, since an operator does not wait."""
+        asked = [master for master in self.masters if self.talk(master, lambda one: one.send(*STEPS))]
+        for master in asked:
+            self.talk(master, lambda one, name=master.name: self.found.update({name: one.read()}))
+        return dict(self.found)
+
+    def talk(self, master, what):
+        """False if the master is down, or stopped."""
+        try:
+            if master.name not in self.conversations:
+                self.conversations[master.name] = master.conversation(WATCH_MAX_S)
+            what(self.conversations[master.name])
+            return True
+        except (OSError, masters.MasterError):
+            conversation = self.conversations.pop(master.name, None)
+            if conversation is not None:
+                conversation.close()
+            return False
 
 
 class Operators:
@@ -105,6 +156,9 @@ class Operators:
 
     def interrupt(self, number):
         self.commands[number].kill()
+
+    def halt(self, number, all_masters):
+        self.commands[number].halt(Steps(all_masters).read)
 
     def conclude(self, number):
         """The set is as wished: new clients may know it."""

@@ -14,6 +14,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SECONDS = 16  # One storm, of 7.5 s.
 SECONDS_LONG = 30  # Two storms, of 8.75 s, for bugs that show by chance.
+SECONDS_FENCERS = 60  # Four storms, with two changes each.
 RUN_MAX_S = 240
 END_MAX_S = 120
 ATTEMPTS_MAX = 3
@@ -27,9 +28,12 @@ class Tooth:
     nemesis: str
     rules: tuple  # One of these must catch it first.
     seconds: int = SECONDS
+    more: tuple = ()  # Further options.
 
 
 # Lost data, or a clock that steps forward, may violate these rules, too.
+# A wrong number shows if a majority of both lists gives the same.
+FENCERS = ("--fencers", "--clients", 3, "--masters", 3)
 EXCLUSION = ("overlap", "store-order", "foreign-release", "unbacked", "fence-order", "permits")
 TEETH = [
     Tooth("majority", "cut-minority,ring", EXCLUSION),
@@ -58,6 +62,7 @@ TEETH = [
     Tooth("version-any", "members,kill-client", EXCLUSION, SECONDS_LONG),
     Tooth("joint-new", "members,kill-client", EXCLUSION, SECONDS_LONG),
     Tooth("change-no-wait", "members,kill-client", EXCLUSION, SECONDS_LONG),
+    Tooth("count-other-floor", "halt-operator", ("fence-order",), SECONDS_FENCERS, FENCERS),
 ]
 
 
@@ -69,6 +74,7 @@ def run(tooth, seed, folder):
     """The exit status of a run, and its output."""
     argv = [sys.executable, ROOT / "scripts/partition", "--nemesis", tooth.nemesis, "--seed",
             str(seed), "--seconds", str(tooth.seconds), "--report", folder]
+    argv += tooth.more
     if tooth.mutant != NO_BUG:
         argv += ["--mutant", tooth.mutant]
     process = subprocess.Popen([str(word) for word in argv], stdout=subprocess.PIPE,
@@ -134,7 +140,8 @@ def main(seed, folder):
     """The exit status: 0 if every bug is caught, and the good library passes."""
     all_kinds = ",".join(dict.fromkeys(
         kind for tooth in TEETH for kind in tooth.nemesis.split(",")))
-    teeth = [Tooth(NO_BUG, all_kinds, (), SECONDS_LONG)] + TEETH
+    teeth = [Tooth(NO_BUG, all_kinds, (), SECONDS_LONG),
+             Tooth(NO_BUG, "halt-operator", (), SECONDS_LONG, FENCERS)] + TEETH
     print(f"{'planted bug':17} {'caught by':16} {'after s':>7}  nemesis", flush=True)
     good = sum(bite(tooth, seed, folder / (tooth.mutant or "no-bug")) for tooth in teeth)
     print(f"{good} passed, {len(teeth) - good} failed; seed {seed}")

@@ -8,7 +8,7 @@ for another.
 MOMENTARY = ["kill-client", "script-flush", "flushall", "clock-back", "clock-forward"]
 LASTING = ["cut-minority", "cut-majority", "bridge", "ring", "one-way", "flap", "isolate-client",
            "slow-link", "reset", "pause-master", "pause-client", "kill-master", "swizzle",
-           "clock-rate", "restart-empty", "members", "move"]
+           "clock-rate", "restart-empty", "members", "halt-operator", "move"]
 # No fault, although it is recorded as one: masters are replaced in good health.
 CALM = ["move"]
 

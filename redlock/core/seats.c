@@ -271,11 +271,13 @@ static bool is_wrong(const struct seats *s, unsigned seat, enum seat_state why)
     return s->seats[seat].listed && !s->seats[seat].was_member && seats_state(s, seat) == why;
 }
 
+/* A closed set has removed all. */
 unsigned seats_wrong(const struct seats *s)
 {
     static const enum seat_state wrong[] = {SEAT_OTHER, SEAT_STRANGER, SEAT_REMOVED};
+    size_t wrong_len = config_is_closed(&s->now) ? 3 : 2;
 
-    for (size_t why = 0; why < sizeof wrong / sizeof *wrong; why++)
+    for (size_t why = 0; why < wrong_len; why++)
         for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++)
             if (is_wrong(s, i, wrong[why]))
                 return i;

@@ -180,7 +180,8 @@ static bool refuse_id(struct set *set, unsigned master, char *text, size_t size)
     return give_reason(set, master, text);
 }
 
-/* It is no member, and never was while this client ran. */
+/* It is no member, and never was while this client ran.  The list is not wrong for one that was
+ * removed, but such a master is no use. */
 static bool refuse_stranger(struct set *set, unsigned master, bool was_removed, char *text,
                             size_t size)
 {
@@ -194,7 +195,7 @@ static bool refuse_stranger(struct set *set, unsigned master, bool was_removed, 
     (void)snprintf(text, size, "%s: take it off the list%s; the members are %s",
                    was_removed ? "was removed from the set" : "is no member of the set",
                    was_removed ? "" : ", or add it (redlock members)", members);
-    return give_reason(set, master, text);
+    return was_removed ? false : give_reason(set, master, text);
 }
 
 /* The list gives it the name of a member, and it does not say that it is this member. */

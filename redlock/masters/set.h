@@ -13,9 +13,13 @@
  * known may have been an old state of a few masters.
  *
  * A master that says something else is refused: its link is closed, with a message.  If the list
- * names a master that is no member, or one of another set, all masters are refused.  A client that
- * has obeyed the set for the connect timeout refuses only a master of another set so: it does not
- * stop because a host that was removed long ago comes back.
+ * names a master of no set, or one of another set, all masters are refused.  A client that has
+ * obeyed the set for the connect timeout refuses only a master of another set so: it does not stop
+ * because a host that was removed long ago comes back empty.
+ *
+ * A master that was removed from the set is refused alone.  Otherwise it would depend on whether it
+ * answers before the first lock is granted whether a client with an old list gets the lock. Nothing
+ * may wait for that answer, since then one master that hangs would delay each first lock.
  */
 #ifndef REDLOCK_SET_H
 #define REDLOCK_SET_H

@@ -554,7 +554,7 @@ static const struct answer answers[] = {
     {"$40\r\nwarming 0123456789abcdef 60000 0 1 7 8 -\r\n", "is in no set of masters yet",
      REDLOCK_NOT_READY},
     {"$62\r\nwarming 0123456789abcdef 60000 0 1 7 8 000000000000000a 1 a ab\r\n",
-     "was removed from the set: take it off the list; the members are ab", REDLOCK_E_WRONG_SET},
+     "was removed from the set: take it off the list; the members are ab", REDLOCK_UNREACHABLE},
     {"$63\r\nwarming 0123456789abcdef 60000 0 1 7 8 000000000000000a 1 a b a\r\n", GARBAGE},
 };
 

@@ -1,8 +1,8 @@
 """The operators of a run: `redlock members` on hosts of their own, and what became of it.
 
 Each command is an event `change` when it begins, and `changed` when it has ended.  They also keep
-the list of masters that new clients get.  It has no master that may leave: the masters refuse a
-client whose list names a master that was removed.
+the list of masters that new clients get.  It has no master that may leave: that one may be emptied
+later, and clients refuse a list that names a master of no set.
 """
 
 import json

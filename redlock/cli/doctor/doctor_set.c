@@ -175,7 +175,7 @@ static void judge_other(struct doctor *doctor, unsigned m)
                   "is another server than the member %s, and has a copy of its data",
                   exam->marker.name);
     else
-        exam_find(exam, "other_list", "take it off the list", "was removed from the set" REFUSED);
+        exam_find(exam, "other_list", "take it off the list", "was removed from the set");
 }
 
 /* ---- Members ---- */

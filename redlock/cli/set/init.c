@@ -77,14 +77,26 @@ static bool has_forgotten(const struct init *init)
     return inspect_client(init->rl).has_forgotten;
 }
 
-/* Masters that are to vote: the members, and all others of the list, which is wrong then. */
+/* True: another list or another set is in the way. */
+static bool is_refused(const struct init *init)
+{
+    char members[2], why[SET_WHY_MAX];
+
+    inspect_set(init->rl, members, sizeof members, why, sizeof why);
+    return why[0] != '\0';
+}
+
+/* Masters that are to vote: the members, and all others of the list, if it is wrong or no set is
+ * known. */
 static quorum_mask voters_of(const struct init *init)
 {
-    quorum_mask voters = 0;
+    const struct inspect_client client = inspect_client(init->rl);
+    quorum_mask voters = 0, members = members_all(&client.lists);
+    bool has_set = client.set != 0 && members != 0 && !is_refused(init);
 
     for (unsigned m = 0; m < init->masters; m++)
         voters |= master_of(init, m).is_elsewhere ? 0 : mask_of(m);
-    return voters;
+    return has_set ? voters & members : voters;
 }
 
 static unsigned count_linked(const struct init *init)
@@ -204,15 +216,6 @@ static bool is_done(const struct init *init)
         if (master_of(init, m).is_linked && !may_vote(init, m))
             return false;
     return true;
-}
-
-/* True: another list or another set is in the way. */
-static bool is_refused(const struct init *init)
-{
-    char members[2], why[SET_WHY_MAX];
-
-    inspect_set(init->rl, members, sizeof members, why, sizeof why);
-    return why[0] != '\0';
 }
 
 /*

@@ -18,6 +18,8 @@
  *
  *  R7. The fencing counters of the list are raised above all numbers that its masters reported, and
  *      above the median of the clocks: the lost masters may have counted further (find_number).
+ *      A majority has been raised, or is to begin with that number, before any master stores the
+ * new version (is_raised): a client that reads it there counts votes of masters that are closed.
  */
 #include "redlock/core/rescue.h"
 
@@ -172,6 +174,16 @@ static bool step(struct rescue *r, drift_time now)
 
 /* ---- Requests ---- */
 
+/* R7. */
+static bool is_raised(const struct rescue *r)
+{
+    quorum_mask raised = r->counted;
+
+    for (unsigned i = 0; r->config.list >> i != 0; i++)
+        raised |= !r->masters[i].look.ready || has_founded(r, i) ? mask_of(i) : 0;
+    return members_is_majority(r->config.list, raised);
+}
+
 static enum rescue_request find_request(const struct rescue *r, unsigned master, drift_time now)
 {
     const struct rescue_master *m = &r->masters[master];
@@ -186,9 +198,13 @@ static enum rescue_request find_request(const struct rescue *r, unsigned master,
         return RESCUE_ASK_CLOSE;
     if (r->phase != RESCUE_FOUNDING || !is_in(r->config.list, master) || has_founded(r, master))
         return RESCUE_ASK_NOTHING;
+    if (m->look.ready && !is_in(r->counted, master))
+        return RESCUE_ASK_COUNT;
+    if (!is_raised(r))
+        return RESCUE_ASK_NOTHING;
     if (!m->look.ready) /* R6. */
         return now >= rescue_watched_at(r, master) ? RESCUE_ASK_INSTALL : RESCUE_ASK_NOTHING;
-    return is_in(r->counted, master) ? RESCUE_ASK_FOUND : RESCUE_ASK_COUNT;
+    return RESCUE_ASK_FOUND;
 }
 
 static void send_requests(struct rescue *r, drift_time now, struct rescue_actions *act)

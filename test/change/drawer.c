@@ -358,7 +358,7 @@ static void steps_at(const struct world *w, unsigned master,
     enum drawn drawn = w->drawer.masters[master].drawn;
     struct world next = *w;
 
-    if (drawn == DRAWN_NOT || drawn > DRAWN_RAISE)
+    if (drawn == DRAWN_NOT || drawn > DRAWN_RAISE || scenario->unreached >> master & 1)
         return;
     if (find(w, drawn, drawn) & ((1u << master) - 1))
         return; /* Masters answer in their order. */
@@ -383,7 +383,7 @@ static bool begin_draw(struct world *w)
     struct roster_lists lists = lists_of(w);
     unsigned up = 0;
 
-    w->drawer.due = (uint8_t)roster_members(&lists);
+    w->drawer.due = (uint8_t)(roster_members(&lists) | scenario->first);
     look_where_due(w);
     lists = lists_of(w);
     for (unsigned i = 0; i < MASTERS; i++)
@@ -408,7 +408,18 @@ void drawer_steps(const struct world *w, void (*take)(struct world *next, struct
     }
 }
 
+/* Before a rescue it has begun, with the one master that answers.  The others had counted further.
+ */
 void drawer_begin(struct world *w)
 {
     w->drawer.version = 1;
+    if (scenario->rescued == 0)
+        return;
+    for (unsigned m = 0; m < MASTERS; m++)
+        if (scenario->unreached >> m & 1)
+            w->masters[m].number = 3;
+        else if (scenario->first >> m & 1)
+            w->drawer.masters[m] =
+                (struct drawn_master){.epoch = 1, .version = 1, .floor = 1, .drawn = DRAWN_ASKED};
+    w->history.last = w->drawer.after = 3;
 }

@@ -33,7 +33,7 @@ unsigned machines_count(void)
 /* The last master that is in any list. */
 unsigned machines_masters(void)
 {
-    unsigned all = scenario->first, len = 0;
+    unsigned all = scenario->first | scenario->rescued, len = 0;
 
     for (unsigned i = 0; i < MACHINES; i++)
         all |= scenario->wishes[i][0] | scenario->wishes[i][1];

@@ -19,7 +19,7 @@
 #include "change/machines.h"
 
 enum { AB = 3, ABC = 7, ABD = 11, ABCD = 15, ADE = 25, CDE = 28, ABCDE = 31 };
-enum { C = 4, D = 8, DE = 24 };
+enum { C = 4, BC = 6, D = 8, DE = 24 };
 
 /* Lists of the first version, and wishes.  Bounds are chosen: all together take three minutes. */
 static const struct scenario scenarios[] = {
@@ -180,6 +180,14 @@ static const struct scenario scenarios[] = {
         .gives_up = {{false, true}, {false, false}},
         .rounds = 2,
         .budget = {.locks = 1, .looks = 1, .kills = 1},
+    },
+    {
+        .name = "count-rescue",
+        .about = "the same, twice, while a set is rescued that has lost two of three masters",
+        .first = ABC,
+        .unreached = BC,
+        .rescued = ADE,
+        .budget = {.locks = 2, .looks = 2, .cuts = 1},
     },
     {
         .name = "help",

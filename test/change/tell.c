@@ -35,6 +35,10 @@ static void tell_request(const struct request *r)
 
 static void tell_machines(const struct world *w)
 {
+    if (scenario->rescued != 0) {
+        printf("  [%s]", rescuer_text(w));
+        return;
+    }
     for (unsigned i = 0; i < MACHINES; i++) {
         struct change c;
 

@@ -300,6 +300,21 @@ static void machine_steps(const struct world *w, unsigned i)
         kill(w, i);
 }
 
+/* Masters answer in their order. */
+static void rescue_steps(const struct world *w)
+{
+    struct world next = *w;
+    struct answer answer;
+
+    for (unsigned m = 0; m < MASTERS; m++)
+        if (w->out[0][m].kind != CHANGE_ASK_NOTHING) {
+            master_do(&next, m, &w->out[0][m], &answer);
+            rescuer_give(&next, m, &answer);
+            take(&next, step_of('x', 0, m));
+            return;
+        }
+}
+
 void world_age_masters(struct world *w)
 {
     for (unsigned i = 0; i < MASTERS; i++) {
@@ -330,8 +345,10 @@ static void pass_time(const struct world *w)
         return;
     world_age_masters(&next);
     for (unsigned i = 0; i < MACHINES; i++)
-        if (w->machines[i] != 0)
+        if (w->machines[i] != 0 && scenario->rescued == 0)
             machine_age(&next, i);
+    if (scenario->rescued != 0)
+        rescuer_age(&next);
     if (memcmp(&next, w, sizeof next) != 0)
         take(&next, step_of('T', 0, 0));
 }
@@ -454,9 +471,11 @@ void world_steps(const void *state)
 {
     const struct world *w = state;
 
-    for (unsigned i = 0; i < MACHINES; i++)
+    for (unsigned i = 0; i < MACHINES && scenario->rescued == 0; i++)
         if (!is_aside(w, i))
             machine_steps(w, i);
+    if (scenario->rescued != 0)
+        rescue_steps(w);
     other_steps(w);
     if (scenario->budget.locks > 0)
         drawer_steps(w, take);
@@ -482,6 +501,8 @@ void world_begin(void *state)
     }
     w->history.last = 1;
     machines_begin(w);
+    if (scenario->rescued != 0)
+        rescuer_begin(w);
     if (scenario->budget.locks > 0)
         drawer_begin(w);
 }

@@ -137,6 +137,7 @@ struct scenario {
     const char *limit; /* Wrong in it, and known: it must be found.  NULL: nothing. */
     unsigned rounds;   /* No ballot has a greater round. */
     unsigned races;    /* How many races are run as well. */
+    uint8_t rescued; /* The list that rescuer.c founds, in place of the machines.  0: no rescue. */
     uint8_t unreached; /* Masters that the client of drawer.c cannot reach. */
     unsigned last;     /* A machine that knows this version does no more.  0: no bound. */
     struct history budget;
@@ -149,6 +150,12 @@ void master_do(struct world *w, unsigned master, const struct request *request,
 bool master_forget(struct world *w, unsigned master);
 void master_restore_steps(const struct world *w, unsigned master,
                           void (*step)(const struct world *next, unsigned told));
+
+/* rescuer.c */
+void rescuer_begin(struct world *w);
+void rescuer_give(struct world *w, unsigned master, const struct answer *answer);
+void rescuer_age(struct world *w);
+const char *rescuer_text(const struct world *w);
 
 /* drawer.c */
 void drawer_begin(struct world *w);

@@ -207,6 +207,27 @@ TEST(counters_are_raised_first)
     CHECK_UINT(act.found, 0x01);
 }
 
+/* A client that reads the new version at one master counts votes of the others. */
+TEST(a_majority_is_raised_before_the_set_is_founded)
+{
+    begin_founding();
+    for (unsigned m = 1; m < 3; m++) {
+        rescue_on_link(&r, m, false);
+        rescue_on_link(&r, m, true);
+    }
+    next();
+    show_ready(1, CLOSED);
+    show_ready(2, CLOSED);
+    next();
+    CHECK_UINT(act.count, 0x06);
+    rescue_on_reply(&r, 0, true, now);
+    next();
+    CHECK_UINT(act.found, 0);
+    rescue_on_reply(&r, 1, true, now);
+    next();
+    CHECK_UINT(act.found, 0x03);
+}
+
 TEST(the_greatest_number_that_is_known)
 {
     begin_closed();
@@ -275,6 +296,7 @@ CHECK_MAIN(RUN(all_that_are_left_are_closed_first), RUN(one_that_was_not_reached
            RUN(leases_end_before_the_set_is_founded), RUN(a_longer_lease_is_waited_for),
            RUN(one_that_opens_again_is_closed_and_the_wait_begins_anew),
            RUN(one_that_forgets_is_watched_anew), RUN(counters_are_raised_first),
+           RUN(a_majority_is_raised_before_the_set_is_founded),
            RUN(the_greatest_number_that_is_known), RUN(all_of_the_list_are_founded),
            RUN(a_request_that_failed_is_sent_again_after_a_look), RUN(others_are_in_the_way),
            RUN(versions_jump))

@@ -120,7 +120,7 @@ void lines_forget(struct lines *lines, struct redlock_lease *lease)
 
 /* True if the lease is to wait for a message from now on.  A fair lease enters the queues of the
  * masters by its first round.  So its turn may be announced before that round is over, or although
- * the round had too few answers. */
+ * no answer of the round has come. */
 static bool is_to_join(const struct lines *lines, const struct redlock_lease *lease)
 {
     bool queued = lease_kind(lease)->queued;
@@ -128,7 +128,7 @@ static bool is_to_join(const struct lines *lines, const struct redlock_lease *le
     if (lines->channels.env->closing)
         return false;
     if (lease->q.state == QUORUM_PAUSING)
-        return lease->q.contended || (queued && turns_is_told(lease));
+        return lease->q.contended || (queued && turns_may_be_queued(lease));
     return queued && lease_is_waiting(lease) && channel_find_of(&lines->channels, lease) != NULL;
 }
 

@@ -71,9 +71,9 @@ void turns_join(struct channel *channel, struct redlock_lease *lease)
         turns_on_pause(channel, lease);
 }
 
-bool turns_is_told(const struct redlock_lease *lease)
+bool turns_may_be_queued(const struct redlock_lease *lease)
 {
-    return place_of(lease)->told != 0;
+    return place_of(lease)->asked != 0;
 }
 
 /* ---- Beginning rounds ---- */

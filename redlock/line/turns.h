@@ -22,8 +22,8 @@ void turns_join(struct channel *channel, struct redlock_lease *lease);
 void turns_on_pause(struct channel *channel, const struct redlock_lease *lease);
 void turns_on_round(struct channels *channels, struct redlock_lease *lease);
 
-/* True: some master has the lease in its queue. */
-bool turns_is_told(const struct redlock_lease *lease);
+/* True: a master may have the lease in its queue.  One that has not answered may, too. */
+bool turns_may_be_queued(const struct redlock_lease *lease);
 
 /* We hear this master's announcements from now on: of one lock, or of turns. */
 void turns_on_hears(struct channel *channel, unsigned master);

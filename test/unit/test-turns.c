@@ -83,6 +83,31 @@ TEST(a_confirmed_subscription_counts_as_a_turn_of_the_first)
     }
 }
 
+/* The masters may have executed its round nevertheless. */
+TEST(a_waiter_that_no_master_answered_hears_its_turn)
+{
+    struct redlock_lease *lease;
+
+    begin();
+    lease = lock(KIND_FAIR);
+    masters.peers.up = 0;
+    for (unsigned m = 0; m < MASTERS; m++)
+        leases_on_change(&leases, m);
+    CHECK_INT(lease->q.state, QUORUM_PAUSING);
+    CHECK_UINT(subscriptions("SUBSCRIBE " WIRE_CLIENT), MASTERS);
+    masters.peers.up = 7;
+    for (unsigned m = 0; m < MASTERS; m++)
+        leases_on_change(&leases, m);
+    answer_all(REPLY_INTEGER, 1, ""); /* The keys are released. */
+    CHECK_INT(lease->q.state, QUORUM_PAUSING);
+    sent_len = 0;
+    tell_turn(0, lease);
+    CHECK_UINT(sent_len, 0);
+    tell_turn(1, lease);
+    CHECK_UINT(asked(lease, 0), MASTERS);
+    end();
+}
+
 TEST(a_waiter_in_the_queue_asks_again_for_channels_that_were_refused)
 {
     struct redlock_lease *lease;
@@ -209,6 +234,7 @@ TEST(a_holder_leaves_the_queue_of_a_master_that_got_its_vote_back)
 CHECK_MAIN(RUN(a_majority_that_tells_a_turn_wakes_that_waiter),
            RUN(a_turn_told_during_a_round_is_tried_after_it),
            RUN(a_confirmed_subscription_counts_as_a_turn_of_the_first),
+           RUN(a_waiter_that_no_master_answered_hears_its_turn),
            RUN(a_waiter_in_the_queue_asks_again_for_channels_that_were_refused),
            RUN(a_lock_is_passed_on_by_masters_that_are_up_and_count_for_the_token_that_waits),
            RUN(a_vote_for_a_dead_token_tells_a_turn),

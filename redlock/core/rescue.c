@@ -19,7 +19,8 @@
  *  R7. The fencing counters of the list are raised above all numbers that its masters reported, and
  *      above the median of the clocks: the lost masters may have counted further (find_number).
  *      A majority has been raised, or is to begin with that number, before any master stores the
- * new version (is_raised): a client that reads it there counts votes of masters that are closed.
+ *      new version (is_raised): a client that reads it there counts votes of masters that are
+ *      closed.
  */
 #include "redlock/core/rescue.h"
 

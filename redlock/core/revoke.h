@@ -12,8 +12,8 @@
  *     the set changes.  An extension needs a majority.  A master that lacks the token does not
  *     count: the holder's request may be late, and still set it there.  Nor does one whose text may
  *     have ended by now: the holder may have given itself the key again (rule 14 of quorum.c).
- *  2. Only masters count that showed the known version of the set.  One with a newer version ends
- *     the attempt: a majority may be of other masters by now.
+ *  2. Only members count that showed an epoch, with the known version of the set or an older one.
+ *     One with a newer version ends the attempt: a majority may be of other masters by now.
  *  3. The holder is the token that most masters store, if it may be a majority together with
  *     masters that did not answer.  Otherwise nobody holds the lock.
  *  4. Fencing tokens of later holders are greater than the number, and those of the holder and all
@@ -51,14 +51,14 @@ struct revoke_seen {
 
 /* What a master did. */
 struct revoke_done {
-    bool is_revoked; /* It stores the text now.  Otherwise it did not store the holder. */
-    uint32_t left_ms;
-    uint64_t number; /* To which its fencing counter counted with the text.  0: it did not. */
+    bool is_revoked;  /* It stores the text now.  Otherwise it did not store the holder. */
+    uint32_t left_ms; /* Until the key ends. */
+    uint64_t number;  /* To which its fencing counter counted with the text.  0: it did not. */
 };
 
 enum revoke_status {
     REVOKE_OK,
-    REVOKE_TOO_FEW,   /* No majority answered, or not with the known version. */
+    REVOKE_TOO_FEW,   /* No majority answered with an epoch, or stores the text for long enough. */
     REVOKE_OVERTAKEN, /* culprit has a newer version of the set. */
     REVOKE_NOBODY,    /* Nobody holds it.  After the attempt: the holder was gone by itself. */
     REVOKE_ALREADY,   /* It was revoked before: text. */

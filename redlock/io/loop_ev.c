@@ -12,8 +12,9 @@
  * lets libev make a set of the child's own.  There no watcher starts, and each stops when it rings.
  *
  * The kernel may refuse to watch a descriptor, for example because memory or
- * fs.epoll.max_user_watches is used up.  libev then stops the watcher, and rings it with EV_ERROR.
- * It does so only after its next sleep, so there is none in a turn that watches something new.
+ * fs.epoll.max_user_watches is used up.  libev then stops the watcher, and calls it with
+ * EV_ERROR, but only after it has polled.  So a timer of 0 s keeps the loop from sleeping in a turn
+ * that starts a watcher.
  */
 #include "redlock/io/loop.h"
 

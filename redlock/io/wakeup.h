@@ -6,8 +6,8 @@
 
 struct ev_loop;
 
-/* Let a new loop take its eventfd and watch it.  Later, libev would end the process without one,
- * and a refusal to watch it would show nowhere.  Returns 0, or an errno: destroy the loop. */
+/* Let a new loop make its eventfd and watch it now.  Later, libev ends the process if it gets no
+ * eventfd, and does not report a refusal to watch it.  Returns 0, or an errno: destroy the loop. */
 int wakeup_take(struct ev_loop *ev);
 
 #endif /* REDLOCK_WAKEUP_H */

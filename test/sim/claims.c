@@ -20,7 +20,7 @@
  *            counts to, floor and counter, when it executes the count.  A connection answers in
  *            order, so each note goes with its answer to the round that asked.  The client adds
  *            the floor that it knows, and the sum must be the same.  This is stronger than the
- *            property fencing (oracle.c): a wrong number is rarely given to two holders.
+ *            property fencing (fences.c): a wrong number is rarely given to two holders.
  *
  * Masters are numbered as servers, whatever their numbers in the clients are.
  *

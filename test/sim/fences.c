@@ -3,7 +3,8 @@
  *
  *  fencing     No two holds of a resource have the same fencing token.  A token is greater than
  *              those of all holds before it, and of all locks granted before its round began.
- *  number      The number of a revocation is between those of its holder and of later locks.
+ *  number      The number of a revocation is above the tokens of its holder and of holds before it,
+ *              and below those of later locks.
  */
 #include "oracle.h"
 #include "process.h"

@@ -6,12 +6,11 @@
  * The operator is a fault (nemesis.c).  What it sends reaches masters one after the other, and some
  * not at all: a later operator may reach those.
  *
- * What must always be true (oracle.c):
+ * What must always be true; fences.c checks the number that an operator is told:
+ *
  *  revoked   When a majority is revoked, no extension that is sent later makes the lease longer,
- * also when the texts have ended.  The key keeps its end, so that the properties "deadline" and
- * "exclusion" hold for the holder as before. number    The number that an operator is told is above
- * the fencing tokens of the holder that it revoked and of holds before it, and below those of later
- * ones.
+ *            also when the texts have ended.  The key keeps its end, so that the properties
+ *            "deadline" and "exclusion" hold for the holder as before.
  */
 #include "net.h"
 #include "oracle.h"

@@ -12,9 +12,9 @@
 #include "redlock/wire/keys.h"
 #include "redlock/wire/reply.h"
 
-/* The master itself knows best: what INFO says of disks, memory and replicas decides together with
- * settings, and otherwise in each version.  SET is what a lock needs.  NX on a key that is there,
- * and XX on one that is not, change nothing. */
+/* INFO shows disks, memory and replicas, but whether writes are refused also depends on settings
+ * and on the version.  So try a SET, which a lock needs.  NX on a key that exists, and XX on one
+ * that does not, change nothing. */
 #define TRY_TO_WRITE                                            \
     "local is=redis.call('pttl',KEYS[1])~=-2 and 'nx' or 'xx' " \
     "return redis.pcall('set',KEYS[1],'',is)"

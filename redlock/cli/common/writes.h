@@ -17,8 +17,8 @@ struct reply;
 /* Ask a master whose link is up, as inspect_query() does.  It changes nothing there. */
 void writes_ask(struct redlock *rl, unsigned m, uint32_t query);
 
-/* Read the answer.  True: the master refuses writes, and text says why.  An ACL that forbids to ask
- * says nothing of that. */
+/* Read the answer.  True: the master refuses writes, and text says why.  An ACL that forbids the
+ * question counts as no refusal. */
 bool writes_are_refused(const struct reply *reply, char *text, size_t size);
 
 /* What to change, if an error is that of a master that refuses writes.  NULL: it is another. */

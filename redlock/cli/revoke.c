@@ -42,6 +42,7 @@ struct revoking {
     struct revoke revoke;
     char state[REDLOCK_MASTERS_MAX][WIRE_STATE_MAX + 1];
     char error[REDLOCK_MASTERS_MAX][INSPECT_TEXT_MAX];
+    enum query asked; /* The latest question. */
     quorum_mask awaited, deleted;
 };
 
@@ -106,7 +107,7 @@ static const char *take(struct revoking *r, unsigned m, enum query query, const 
 
         if (vote.vote == QUORUM_VOTE_YES)
             revoke_on_raised(&r->revoke, m, vote.counter);
-        return vote.vote == QUORUM_VOTE_YES ? "" : "it stores the text no more";
+        return vote.vote == QUORUM_VOTE_YES ? "" : "its epoch or its set has changed, or the key";
     }
     if (query != QUERY_DELETE || reply->type != REPLY_INTEGER)
         return "answered with garbage";
@@ -114,10 +115,13 @@ static const char *take(struct revoking *r, unsigned m, enum query query, const 
     return "";
 }
 
+/* A late answer counts for nothing: what it says may be of another set than what was decided by. */
 static void on_answer(void *cookie, unsigned m, uint32_t query, const struct reply *reply)
 {
     struct revoking *r = cookie;
 
+    if (query != r->asked || (r->awaited & mask_of(m)) == 0)
+        return;
     r->awaited &= (quorum_mask)~mask_of(m);
     (void)snprintf(r->error[m], sizeof r->error[m], "%s", take(r, m, (enum query)query, reply));
     (void)text_end_error(r->error[m]);
@@ -187,6 +191,7 @@ static void ask(struct revoking *r, quorum_mask masters, enum query query)
     const struct inspect_client client = inspect_client(r->session.rl);
     char buf[WIRE_MAX];
 
+    r->asked = query;
     for (unsigned m = 0; m < client.masters; m++) {
         if (!(client.linked & masters & mask_of(m)))
             continue;

@@ -3,12 +3,12 @@
  */
 #include "test/lib/check.h"
 
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <redlock/adapters/libuv.h>
+
+#include "live/daemon.h"
 
 static struct redlock *rl;
 static uv_loop_t loop;
@@ -74,33 +74,16 @@ TEST(a_child_that_cleans_up_leaves_its_parent_alone)
     end();
 }
 
-/* What daemonizing does: all descriptors are closed, and the number becomes that of a file. */
-static int be_daemon(int fd)
+static void clean_up(void)
 {
-    char path[] = "/tmp/redlock-test-XXXXXX";
-    int file = mkstemp(path);
-    struct stat before, after;
-
-    (void)unlink(path);
-    if (file < 0 || dup2(file, fd) != fd || fstat(fd, &before) != 0)
-        return 1;
     redlock_libuv_detach(client);
     (void)redlock_close(rl);
-    return fstat(fd, &after) == 0 && after.st_ino == before.st_ino ? 0 : 2;
 }
 
 TEST(a_daemon_keeps_its_files)
 {
-    pid_t child;
-    int fd, status;
-
     begin();
-    fd = redlock_fd(rl);
-    child = fork();
-    if (child == 0)
-        _exit(be_daemon(fd));
-    CHECK_INT(waitpid(child, &status, 0), child);
-    CHECK_INT(status, 0);
+    check_daemon_keeps_file(redlock_fd(rl), clean_up);
     end();
 }
 

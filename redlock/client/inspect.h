@@ -51,7 +51,7 @@ struct inspect_client {
     /* Which masters decide: the lists of the set, which differ while it changes.  If no set is
      * known, all masters. */
     struct members lists;
-    bool has_forgotten; /* Too few members remember the set: only a rescue helps. */
+    bool has_forgotten; /* Too few members that answer remember the set. */
     bool has_founded;   /* This client founded the set, or finished its founding. */
     uint32_t leases;    /* Leases in memory. */
     uint64_t commands;

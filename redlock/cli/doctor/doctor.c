@@ -284,8 +284,8 @@ static void find_warming(const struct doctor *doctor, struct exam *exam, bool ha
     exam->votes = false;
     if (survey_has_forgotten(&doctor->survey)) {
         exam_find(exam, "forgotten",
-                  "run redlock members --i-know-what-is-lost - rescue with the whole list: redlock "
-                  "help set-forgotten",
+                  "bring back members that do not answer, or else run redlock members "
+                  "--i-know-what-is-lost - rescue with the whole list: redlock help set-forgotten",
                   RECALL_FORGOTTEN);
         return;
     }

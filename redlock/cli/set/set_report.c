@@ -203,8 +203,9 @@ void set_report_text(const struct survey *survey)
         print_member(survey, i);
     print_others(survey);
     if (survey_has_forgotten(survey))
-        (void)printf("no time helps: redlock members --i-know-what-is-lost - rescue URI..., see "
-                     "`redlock help set-forgotten`\n");
+        (void)printf("no time helps: bring back members that do not answer, or else redlock "
+                     "members --i-know-what-is-lost - rescue URI..., see `redlock help "
+                     "set-forgotten`\n");
     else if (config_is_joint(config))
         print_finish(config);
 }

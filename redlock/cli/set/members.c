@@ -498,6 +498,8 @@ static int rescue(struct order *order)
         return code;
     if (order->survey.newest.version == 0)
         return say_no_set(&order->survey);
+    if (cli_rescue_is_met(&order->survey, &order->wish) && survey_has_quorum(&order->survey))
+        return end_met(order, &order->survey.newest);
     code = cli_rescue(&order->survey, &order->wish, order->lost, order->is_dry, &list);
     if (code != CLI_OK)
         return code;

@@ -198,6 +198,12 @@ void exam_find_error(struct exam *exam, const char *command, const char *rule, c
 {
     char change[EXAM_TEXT_MAX];
 
+    if (exam_has_code(error, "BUSY")) { /* To all commands alike, so it is found once. */
+        exam_find(exam, "busy",
+                  "wait until this script ends, or end it (SCRIPT KILL, or FUNCTION KILL)", "%s",
+                  error);
+        return;
+    }
     if (!exam_has_code(error, "NOPERM")) {
         exam_find(exam, "error", advice_on(error), "%s: %s", command, error);
         return;

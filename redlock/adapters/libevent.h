@@ -46,9 +46,10 @@ static inline void redlock_libevent_on_readable(evutil_socket_t fd, short what, 
 
 static inline void redlock_libevent_detach(struct event *event);
 
-/* Let the loop run the client.  NULL: memory ran out, the client is not pollable, or libevent
- * refused. A loop with a client does not end by itself: event_base_dispatch() returns after
- * event_base_loopbreak(), or after redlock_libevent_detach(). */
+/* Let the loop run the client.  The child of a fork must call event_reinit() before it runs the
+ * loop.  NULL: memory ran out, the client is not pollable, or libevent refused. A loop with a
+ * client does not end by itself: event_base_dispatch() returns after event_base_loopbreak(), or
+ * after redlock_libevent_detach(). */
 static inline struct event *redlock_libevent_attach(struct redlock *rl, struct event_base *base)
 {
     int fd = redlock_fd(rl);

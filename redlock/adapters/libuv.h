@@ -41,9 +41,9 @@ static inline void redlock_libuv_on_readable(uv_poll_t *handle, int status, int 
         (void)uv_poll_stop(handle); /* The child of a fork, which may not use the client. */
 }
 
-/* Let the loop run the client.  NULL: memory ran out, the client is not pollable, or libuv refused.
- * A loop with a client does not end by itself: uv_run() returns after uv_stop(), or after
- * redlock_libuv_detach(). */
+/* Let the loop run the client.  The child of a fork must call uv_loop_fork() before it runs the
+ * loop.  NULL: memory ran out, the client is not pollable, or libuv refused. A loop with a client
+ * does not end by itself: uv_run() returns after uv_stop(), or after redlock_libuv_detach(). */
 static inline uv_poll_t *redlock_libuv_attach(struct redlock *rl, uv_loop_t *loop)
 {
     int fd = redlock_fd(rl);

@@ -547,6 +547,8 @@ static void ask_all(struct exam *exam, struct talk *talk)
     bool stores =
         !exam_has(exam, "replica") && !exam_has(exam, "cluster") && !exam_has(exam, "loading");
 
+    if (exam_has(exam, "busy"))
+        return; /* It refuses all other questions, too, so they tell nothing about it. */
     look_at_info(exam);
     look_at_settings(exam, talk);
     look_at_clock(exam, talk);

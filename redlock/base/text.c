@@ -3,6 +3,7 @@
  */
 #include "redlock/base/text.h"
 
+#include <locale.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -91,4 +92,10 @@ bool text_begins_with_verb(const char *text)
         if (strncmp(text, verbs[i], strlen(verbs[i])) == 0)
             return true;
     return false;
+}
+
+/* newlocale() makes the locale C without an allocation, and no program frees it. */
+const char *text_of_errno(int error)
+{
+    return strerror_l(error, newlocale(LC_ALL_MASK, "C", (locale_t)0));
 }

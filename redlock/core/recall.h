@@ -40,12 +40,6 @@ bool recall_collect(const struct recall_told told[QUORUM_MASTERS_MAX], quorum_ma
                     bool are_all, uint64_t version, const struct members *lists,
                     struct recall *ret_recall);
 
-/* What is wrong with a member without an epoch then, and what helps.  A member that does not answer
- * may know a newer set, in which enough remember. */
-#define RECALL_FORGOTTEN                                                           \
-    "lost its data, and too few members that answer remember the set: locks stay " \
-    "refused until others come back, or `redlock members rescue`"
-
 /*
  * True: members lost their data, and so few are left that remember the set that nobody gives the
  * others an epoch, however long they wait.  remember: members with an epoch.  absent: members that

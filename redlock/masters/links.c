@@ -118,7 +118,7 @@ void links_change(struct links *links, quorum_mask closed, quorum_mask opened)
 
     for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++) {
         if ((closed & mask_of(m)) != 0 && peers->links[m] != NULL) {
-            link_relink(peers->links[m], "is no member any more");
+            link_relink_for(peers->links[m], WHY_LEFT);
             links->to_close |= mask_of(m);
         }
         if ((opened & mask_of(m)) != 0 && m >= peers->len)

@@ -286,7 +286,7 @@ static void find_warming(const struct doctor *doctor, struct exam *exam, bool ha
         exam_find(exam, "forgotten",
                   "bring back members that do not answer, or else run redlock members "
                   "--i-know-what-is-lost - rescue with the whole list: redlock help set-forgotten",
-                  RECALL_FORGOTTEN);
+                  "%s", reason_sentence(WHY_FORGOTTEN));
         return;
     }
     print_wait(doctor, &exam->marker, wait, sizeof wait);

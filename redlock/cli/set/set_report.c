@@ -59,7 +59,7 @@ void set_report_why(const struct survey *survey, unsigned m, char text[SURVEY_ER
         (void)snprintf(text, SURVEY_ERROR_MAX, "is a member of another set: %s", list);
     } else if (!master->look.ready && survey_has_forgotten(survey) &&
                survey_member_of(survey, m) != NULL) {
-        (void)snprintf(text, SURVEY_ERROR_MAX, RECALL_FORGOTTEN);
+        (void)snprintf(text, SURVEY_ERROR_MAX, "%s", reason_sentence(WHY_FORGOTTEN));
     } else if (!master->look.ready) {
         say_warming(survey, m, text);
     } else if (master->set == 0) {

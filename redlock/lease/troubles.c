@@ -59,7 +59,7 @@ void troubles_weigh(struct trouble *troubles, unsigned troubles_len, const struc
 
 /* ---- Groups ---- */
 
-/* The length of a reason without the time at its end: "57.3 s". */
+/* The length of a reason without the time at its end: "57.3 s", or "57,3 s" in some locales. */
 static size_t len_without_time(const char *error)
 {
     size_t len = strlen(error), at;
@@ -67,7 +67,7 @@ static size_t len_without_time(const char *error)
     if (len < 2 || strcmp(error + len - 2, " s") != 0)
         return len;
     at = len - 2;
-    while (at > 0 && strchr("0123456789.", error[at - 1]) != NULL)
+    while (at > 0 && strchr("0123456789.,", error[at - 1]) != NULL)
         at--;
     return at;
 }

@@ -52,6 +52,9 @@ static const struct {
     {"the longest time",
      {WARMING "57.3 s", WARMING "61.2 s", WARMING "9.9 s"},
      "masters 1 to 3 (a:1, b:2, c:3): each " WARMING "61.2 s"},
+    {"a program that writes a decimal comma",
+     {WARMING "57,3 s", WARMING "61,2 s"},
+     "masters 1 and 2 (a:1, b:2): each " WARMING "61,2 s"},
     {"a time, and none",
      {WARMING "57.3 s", WARMING, WARMING "57.3 s and"},
      "master 1 (a:1): " WARMING "57.3 s; master 2 (b:2): " WARMING "; master 3 (c:3): " WARMING

@@ -41,6 +41,20 @@ bool text_is_control(const char *text, size_t len)
     return len == 1 ? at[0] < ' ' || at[0] == 0x7f : len == 2 && at[0] == 0xc2 && at[1] < 0xa0;
 }
 
+char text_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+bool text_same_letters(const char *a, const char *b, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (text_lower(a[i]) != text_lower(b[i]))
+            return false;
+    }
+    return true;
+}
+
 char *text_clean(char *text)
 {
     char *at = text;

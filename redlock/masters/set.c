@@ -4,10 +4,10 @@
 #include "redlock/masters/set.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "redlock/base/text.h"
 #include "redlock/masters/peers.h"
 #include "redlock/wire/answer.h"
 
@@ -20,7 +20,7 @@ static void write_place(const struct uri *uri, char place[CONFIG_PLACE_MAX + 1])
 {
     (void)snprintf(place, CONFIG_PLACE_MAX + 1, "%s", uri->name);
     for (char *p = place; *p != '\0' && uri->host != NULL; p++)
-        *p = (char)tolower((unsigned char)*p);
+        *p = text_lower(*p);
 }
 
 enum config_problem set_list(const struct uri *uris, unsigned len, struct config *ret_list,

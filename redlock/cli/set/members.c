@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "redlock/base/text.h"
 #include "redlock/cli/set/driver.h"
 #include "redlock/cli/set/rescue.h"
 #include "redlock/cli/set/set_refusal.h"
@@ -402,8 +402,9 @@ static bool is_known_host(const struct config *now, const struct uri *to)
 
         if (uri_parse(place, strlen(place), &uri) != REDLOCK_OK)
             continue;
-        is_known_one =
-            uri.host != NULL && strcasecmp(uri.host, to->host) == 0 && (to->tls || !uri.tls);
+        is_known_one = uri.host != NULL &&
+                       text_same_letters(uri.host, to->host, strlen(to->host) + 1) &&
+                       (to->tls || !uri.tls);
         uri_done(&uri);
     }
     return is_known_one;

@@ -1,5 +1,7 @@
 /*
  * lease.c - carries out what the machine decides, and decides nothing itself.
+ *
+ * It is longer than others: the shell of one lease is one idea, and the machine has many events.
  */
 #include "redlock/lease/lease.h"
 

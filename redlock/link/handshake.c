@@ -292,30 +292,30 @@ static enum reason_at at_step(enum handshake_step step)
 }
 
 /* An error without a code of its own refuses the password: each version says it otherwise. */
-static void explain_login(const struct handshake *handshake, enum why kind, const char *error,
+static void explain_login(const struct handshake *handshake, enum why why, const char *error,
                           struct reason *ret_why)
 {
     char shown[REASON_WORDS_MAX];
 
     (void)snprintf(shown, sizeof shown, "%.*s", shown_len(error, handshake->uri->password), error);
-    reason_quote(ret_why, kind == WHY_ERROR ? WHY_ERROR_LOGIN : kind, shown, NULL);
+    reason_quote(ret_why, why == WHY_ERROR ? WHY_ERROR_LOGIN : why, shown, NULL);
 }
 
 /* The server answered a step with this error. */
 static void explain_error(const struct handshake *handshake, enum handshake_step step,
                           const char *error, struct reason *ret_why)
 {
-    const enum why kind = redis_error_kind(error);
+    const enum why why = redis_error_kind(error);
 
-    if (kind == WHY_ERROR_LOADING) {
+    if (why == WHY_ERROR_LOADING) {
         reason_set(ret_why, WHY_LOADING);
     } else if (step == HANDSHAKE_AUTH) {
-        explain_login(handshake, kind, error, ret_why);
+        explain_login(handshake, why, error, ret_why);
         ret_why->at = AT_LOGIN;
-    } else if (kind == WHY_ERROR_LOGIN) {
+    } else if (why == WHY_ERROR_LOGIN) {
         reason_quote(ret_why, handshake->uri->tls ? WHY_NO_LOGIN_TLS : WHY_NO_LOGIN, error, NULL);
     } else {
-        reason_quote(ret_why, kind, error, NULL);
+        reason_quote(ret_why, why, error, NULL);
         ret_why->at = at_step(step);
     }
 }

@@ -551,11 +551,6 @@ void link_relink(struct link *link, const struct reason *why)
     doom(link);
 }
 
-void link_relink_for(struct link *link, enum why why)
-{
-    doom_for(link, why);
-}
-
 void link_note(struct link *link, const struct reason *why)
 {
     if (link->doomed)

@@ -88,7 +88,15 @@ void link_flush(struct link *link);
 
 /* Doom the link for this reason.  It goes down and connects anew. */
 void link_relink(struct link *link, const struct reason *why);
-void link_relink_for(struct link *link, enum why why);
+
+/* The same for a reason that is a kind alone. */
+static inline void link_relink_for(struct link *link, enum why kind)
+{
+    struct reason why;
+
+    reason_set(&why, kind);
+    link_relink(link, &why);
+}
 
 /* Set what link_reason() returns, after a refusal.  NULL: nothing is wrong. */
 void link_note(struct link *link, const struct reason *why);

@@ -122,7 +122,7 @@ static void print_own(const struct set *set, char *list, size_t size)
     set_print(set_is_known(set) ? &set->seats.now : &set->list, list, size);
 }
 
-static void write_why(struct set *set, unsigned master, enum why kind, const char *other,
+static void write_why(struct set *set, unsigned master, enum why why, const char *other,
                       const char *advice)
 {
     char list[SET_LIST_MAX];
@@ -131,20 +131,20 @@ static void write_why(struct set *set, unsigned master, enum why kind, const cha
     set->why_of = master;
     (void)snprintf(set->why, sizeof set->why, "master %u (%s) %s %s, and %s %s: %s", master + 1,
                    link_name(set->peers->links[master]),
-                   kind == WHY_CLAIMED ? "is claimed by a list of" : "is a member of the set of",
+                   why == WHY_CLAIMED ? "is claimed by a list of" : "is a member of the set of",
                    other,
                    set_is_known(set) ? "others are of the set of" : "the masters of this list are",
                    list, advice);
 }
 
-void set_refuse(struct set *set, unsigned master, enum why kind, const char *other,
+void set_refuse(struct set *set, unsigned master, enum why why, const char *other,
                 const char *advice, struct reason *ret_why)
 {
     char list[SET_SHORT_MAX];
 
-    write_why(set, master, kind, other, advice);
+    write_why(set, master, why, other, advice);
     print_own(set, list, sizeof list);
-    reason_quote(ret_why, kind, other, list);
+    reason_quote(ret_why, why, other, list);
 }
 
 static bool refuse(struct set *set, unsigned master, const struct config *config,

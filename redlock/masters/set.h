@@ -106,7 +106,7 @@ void set_on_founding(struct set *set, uint64_t number, struct seats_change *ret_
 
 /* Another list (CLAIMED) or another set (OTHER_SET) is in the way.  Write the message in full to
  * set->why, and make the reason of the master. */
-void set_refuse(struct set *set, unsigned master, enum why kind, const char *other,
+void set_refuse(struct set *set, unsigned master, enum why why, const char *other,
                 const char *advice, struct reason *ret_why);
 
 /* Put a space between the members, and cut the list where it does not fit. */

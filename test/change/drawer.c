@@ -48,12 +48,6 @@ void link_relink(struct link *link, const struct reason *why)
     is_lost = true;
 }
 
-void link_relink_for(struct link *link, enum why why)
-{
-    (void)why;
-    link_relink(link, NULL);
-}
-
 void clocks_ask(struct clocks *clocks, unsigned master)
 {
     (void)clocks, (void)master;

@@ -1,9 +1,12 @@
 /*
  * test-error.c - every status has its text; messages are cut and prefixed.
  */
+#include <errno.h>
+#include <locale.h>
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "redlock/base/reason.h"
 #include "redlock/base/error.h"
 #include "redlock/base/message.h"
 
@@ -113,6 +116,58 @@ TEST(a_reason_has_an_identifier)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         CHECK_STR(message_id(message_of_reason(rows[i].reason)), rows[i].id);
+}
+
+/* The command still finds the kind of a reason by the words of a message (base/message.c).  It
+ * finds that which the library has in base/reason.h. */
+TEST(the_words_of_each_reason_have_its_identifier)
+{
+    /* Kinds whose words are all of the server or the system; what the library calls otherwise; and
+     * the log's. */
+    static const enum why others[] = {
+        WHY_UNREACHED,     WHY_OWN_SYSTEM,    WHY_ERROR_LOGIN,       WHY_ERROR_RIGHT,
+        WHY_ERROR_COMMAND, WHY_ERROR_REPLICA, WHY_ERROR_CLUSTER,     WHY_ERROR_LOADING,
+        WHY_ERROR_FULL,    WHY_ERROR_TYPE,    WHY_ERROR_MASTER_DOWN, WHY_ERROR_SCRIPT,
+        WHY_ERROR_CLIENTS, WHY_ERROR,
+    };
+    char text[REASON_TEXT_MAX];
+    struct reason why;
+
+    for (unsigned i = WHY_NONE + 1; i < WHYS_LEN; i++) {
+        bool is_other = false;
+
+        for (size_t k = 0; k < sizeof others / sizeof others[0]; k++)
+            is_other |= others[k] == i;
+        if (is_other)
+            continue;
+        reason_quote(&why, (enum why)i, "x", "y");
+        why.number = 7;
+        why.over_at = DRIFT_S;
+        (void)reason_write(&why, 0, text, sizeof text);
+        check_row = text;
+        CHECK_STR(message_id(message_of_reason(text)), message_id(reason_message(&why)));
+    }
+}
+
+/* Whatever the program's locale is: see setlocale(3). */
+TEST(a_reason_is_told_in_english)
+{
+    struct reason why = {
+        .why = WHY_CLOCK_STEPPED, .amount = -1234 * DRIFT_MS, .over_at = 57260 * DRIFT_MS};
+    char text[REASON_TEXT_MAX], short_text[8];
+
+    (void)setlocale(LC_ALL, "de_DE.UTF-8"); /* If the machine has it. */
+    (void)reason_write(&why, 0, text, sizeof text);
+    CHECK_STR(text, "its wall clock was stepped by -1.234 s, and it may not vote for 57.3 s");
+    CHECK_UINT(reason_write(&why, 0, short_text, sizeof short_text), strlen(text));
+    CHECK_STR(short_text, "its wal");
+    reason_of_errno(&why, ECONNREFUSED);
+    (void)reason_write(&why, 0, text, sizeof text);
+    CHECK_STR(text, "Connection refused");
+    CHECK_STR(message_id(reason_message(&why)), "no-connection");
+    reason_of_errno(&why, EMFILE);
+    CHECK_STR(message_id(reason_message(&why)), "system");
+    (void)setlocale(LC_ALL, "C");
 }
 
 TEST(messages_are_wrapped_on_the_way_up)
@@ -262,7 +317,8 @@ TEST(the_version_is_that_of_the_build)
 
 CHECK_MAIN(RUN(statuses_are_distinct), RUN(a_status_keeps_its_number),
            RUN(unknown_statuses_have_a_text), RUN(every_failure_has_an_identifier),
-           RUN(a_reason_has_an_identifier), RUN(messages_are_wrapped_on_the_way_up),
+           RUN(a_reason_has_an_identifier), RUN(the_words_of_each_reason_have_its_identifier),
+           RUN(a_reason_is_told_in_english), RUN(messages_are_wrapped_on_the_way_up),
            RUN(a_message_may_be_made_of_itself), RUN(a_message_is_passed_on),
            RUN(long_messages_end_in_dots), RUN(every_thread_has_its_own), RUN(names_are_quoted),
            RUN(a_nul_is_quoted_too), RUN(the_version_is_that_of_the_build))

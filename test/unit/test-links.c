@@ -74,12 +74,6 @@ void link_relink(struct link *link, const struct reason *why)
     say("doom", link->number);
 }
 
-void link_relink_for(struct link *link, enum why why)
-{
-    (void)why;
-    link_relink(link, NULL);
-}
-
 static char *copy(const char *text, size_t len)
 {
     char *text_copy = strndup(text, len);

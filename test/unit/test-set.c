@@ -47,12 +47,6 @@ void link_relink(struct link *link, const struct reason *why)
     CHECK(false);
 }
 
-void link_relink_for(struct link *link, enum why why)
-{
-    (void)why;
-    link_relink(link, NULL);
-}
-
 /* ---- Steps of the tests ---- */
 
 static void begin(void)

@@ -79,12 +79,6 @@ void link_relink(struct link *link, const struct reason *why)
     relinked |= mask_of(number_of(link));
 }
 
-void link_relink_for(struct link *link, enum why why)
-{
-    (void)why;
-    link_relink(link, NULL);
-}
-
 void link_note(struct link *link, const struct reason *why)
 {
     (void)link, (void)why;

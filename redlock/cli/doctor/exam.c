@@ -73,6 +73,7 @@ static const struct {
     {"acl_witness", MSG_NO_RIGHT},
     {"auth", MSG_WRONG_PASSWORD},
     {"behind", MSG_SET_CHANGED},
+    {"busy", MSG_MASTER_ERROR},
     {"clock", MSG_CLOCK},
     {"closed", MSG_SET_CLOSED},
     {"cluster", MSG_CLUSTER},

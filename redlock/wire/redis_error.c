@@ -67,15 +67,22 @@ static enum why kind_in_script(const char *text)
     for (const char *at = strstr(text, ": "); at != NULL && why == WHY_ERROR;
          at = strstr(at + 2, ": "))
         why = kind_at(at + 2);
-    if (why == WHY_ERROR && strstr(text, "The user executing the script can't") != NULL)
-        why = WHY_ERROR_RIGHT;
     return why;
+}
+
+/* Redis 6 and 7 say so with the code ERR, and some with a place before it. */
+static bool is_about_a_right(const char *text)
+{
+    return strncmp(text, "ERR ", 4) == 0 &&
+           strstr(text, "The user executing the script can't") != NULL;
 }
 
 enum why redis_error_kind(const char *text)
 {
     static const char in_script[] = "ERR Error running script";
 
+    if (is_about_a_right(text))
+        return WHY_ERROR_RIGHT;
     if (strncmp(text, in_script, sizeof in_script - 1) == 0)
         return kind_in_script(text);
     for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++)

@@ -27,6 +27,7 @@ static const struct {
     {"ERR Error running script (call to f_0d2c): @user_script:1: The user executing the script "
      "can't run this command or subcommand",
      WHY_ERROR_RIGHT},
+    {"ERR The user executing the script can't run this command or subcommand", WHY_ERROR_RIGHT},
     {"NOAUTH Authentication required.", WHY_ERROR_LOGIN},
     {"WRONGPASS invalid username-password pair or user is disabled.", WHY_ERROR_LOGIN},
     {"ERR invalid password", WHY_ERROR_LOGIN},

@@ -41,6 +41,7 @@ struct inspect_client inspect_client(struct redlock *rl)
         .lists = masters->set.seats.now.version != 0 ? masters->set.seats.members
                                                      : members_first(masters->peers.len),
         .has_forgotten = masters->standing.forgotten,
+        .is_closed = set_is_closed(&masters->set),
         .has_founded = masters->founding.founder.phase == FOUNDER_FOUNDED,
         .leases = (uint32_t)rl->env.stats.leases,
         .commands = rl->env.stats.commands,

@@ -52,6 +52,7 @@ struct inspect_client {
      * known, all masters. */
     struct members lists;
     bool has_forgotten; /* Too few members that answer remember the set. */
+    bool is_closed;     /* The set has no members until a rescue gives it some. */
     bool has_founded;   /* This client founded the set, or finished its founding. */
     uint32_t leases;    /* Leases in memory. */
     uint64_t commands;

@@ -289,7 +289,7 @@ void guard_on_look(struct guard *g, unsigned master, const struct guard_look *lo
         m->look_at = drift_add(now, LOOK_EVERY);
         return;
     }
-    /* While no set is known, another client may found it. */
+    /* While there are no members, others may found the set, or give a closed one new members. */
     m->look_at = everyone(g) == 0 ? drift_add(now, LOOK_EVERY) : DRIFT_NEVER;
     twin = guard_twin(g, master);
     if (twin != QUORUM_MASTERS_MAX)

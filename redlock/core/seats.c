@@ -11,6 +11,8 @@
  *   server has one vote, and the member's own seat shall have it.
  * - A member that was removed keeps its seat for as long as a lease may be stored on it, so that
  *   it is sent releases.  If there is no free number, its seat is taken at once.
+ * - A closed set (a configuration without members) keeps all seats: a rescue gives the set other
+ *   members, and the masters that were members are the only ones that may tell of them.
  */
 #include "redlock/core/seats.h"
 
@@ -132,6 +134,8 @@ drift_time seats_tidy(struct seats *s, drift_time now, struct seats_change *ret_
 {
     drift_time at = DRIFT_NEVER;
 
+    if (config_is_closed(&s->now))
+        return DRIFT_NEVER;
     for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++) {
         const struct seat *seat = &s->seats[i];
 

@@ -82,7 +82,8 @@ void seats_on_look(struct seats *s, unsigned seat, const struct seat_look *look,
 void seats_take(struct seats *s, const struct config *config, drift_time now, drift_span lasts,
                 struct seats_change *ret_change);
 
-/* Give up the seats of masters that were removed long enough ago.  Returns when to call it next. */
+/* Give up the seats of masters that were removed long enough ago, unless the set is closed.  Returns
+ * when to call it next; a new configuration may make it sooner. */
 drift_time seats_tidy(struct seats *s, drift_time now, struct seats_change *ret_change);
 
 /* Forget the set and what masters said, but not the list.  The caller may take another set of the

@@ -462,14 +462,21 @@ const char *masters_name(const struct masters *masters, unsigned m)
 
 const struct reason *masters_reason(const struct masters *masters, unsigned m)
 {
-    static const struct reason none = {.why = WHY_NONE};
+    static const struct reason none = {.why = WHY_NONE}, closed = {.why = WHY_SET_CLOSED};
+    const struct reason *why =
+        masters->peers.links[m] != NULL ? link_reason(masters->peers.links[m]) : &none;
 
-    return masters->peers.links[m] != NULL ? link_reason(masters->peers.links[m]) : &none;
+    /* No time and no data of its own would let it vote. */
+    if (set_is_closed(&masters->set) &&
+        (masters_is_linked(masters, m) || why->why == WHY_LOST_DATA))
+        return &closed;
+    return why;
 }
 
 bool masters_concern(const struct masters *masters, unsigned m)
 {
-    return masters->peers.links[m] != NULL && !(seats_leaving(&masters->set.seats) & mask_of(m));
+    return masters->peers.links[m] != NULL &&
+           (set_is_closed(&masters->set) || !(seats_leaving(&masters->set.seats) & mask_of(m)));
 }
 
 bool masters_is_linked(const struct masters *masters, unsigned m)

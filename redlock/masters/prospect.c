@@ -72,7 +72,7 @@ static enum outlook judge_marker(const struct prospect *p, unsigned m, const str
         return OUTLOOK_ABSENT;
     if (look->number == 0 || (q->hopes & mask_of(m)) != 0)
         return judge_silence(p, m, q, view);
-    if (!look->ready && guard_has_forgotten(guard))
+    if (set_is_closed(p->set) || (!look->ready && guard_has_forgotten(guard)))
         return OUTLOOK_FORGOTTEN;
     if (!look->ready)
         return warms(view, m, guard_left(guard, m, q->now));

@@ -79,6 +79,11 @@ bool set_is_known(const struct set *set)
     return set->seats.now.version != 0;
 }
 
+bool set_is_closed(const struct set *set)
+{
+    return set_is_known(set) && config_is_closed(&set->seats.now);
+}
+
 /* At version 1, a set is finished by a client whose list is the set. */
 bool set_wants_founding(const struct set *set)
 {
@@ -186,7 +191,7 @@ static bool refuse_stranger(struct set *set, unsigned master, bool was_removed,
 {
     char members[SET_LIST_MAX];
 
-    if (config_is_closed(&set->seats.now)) {
+    if (set_is_closed(set)) {
         reason_set(ret_why, WHY_SET_CLOSED);
         return give_reason(set, master, ret_why);
     }

@@ -73,6 +73,9 @@ void set_init(struct set *set, struct peers *peers, const struct uri *uris, unsi
 
 bool set_is_known(const struct set *set);
 
+/* The set has no members until a rescue gives it some (core/rescue.h). */
+bool set_is_closed(const struct set *set);
+
 /* The set is to be founded, or the founding is to be finished: all masters have said that they
  * belong to none, or a member is still claimed. */
 bool set_wants_founding(const struct set *set);

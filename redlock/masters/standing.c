@@ -76,6 +76,8 @@ static enum why why_warming(const struct standing *standing, unsigned master, dr
 {
     bool is_new = standing->guard.masters[master].look.high == 0;
 
+    if (set_is_closed(standing->set))
+        return WHY_SET_CLOSED;
     if (standing->forgotten)
         return WHY_FORGOTTEN;
     if (left > 0 && standing_has_witnesses(standing, master))

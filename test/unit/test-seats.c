@@ -119,6 +119,27 @@ TEST(a_member_that_is_removed_keeps_its_seat_for_a_while)
     check_members(11, 7);
 }
 
+/* Without its seats a client would hear of the next configuration from nobody. */
+TEST(a_closed_set_keeps_its_seats)
+{
+    begin("ab");
+    tell(0, SET, 3, "a b c", "a");
+    tell(0, SET, 4, "", "a");
+    check_change(0, 0, 0);
+    check_members(0, 0);
+    CHECK_UINT(seats_tidy(&seats, NOW, &change), DRIFT_NEVER);
+    CHECK_UINT(seats_tidy(&seats, NOW + 2 * LASTS, &change), DRIFT_NEVER);
+    check_change(0, 0, 0);
+    CHECK_UINT(seats_leaving(&seats), 7);
+    tell(2, SET, 5, "c d e", "c");
+    check_change(28, 24, 0);
+    check_members(28, 28);
+    CHECK_UINT(seats_tidy(&seats, NOW + LASTS - 1, &change), NOW + LASTS);
+    check_change(28, 24, 0);
+    CHECK_UINT(seats_tidy(&seats, NOW + LASTS, &change), DRIFT_NEVER);
+    check_change(28, 24, 3);
+}
+
 TEST(who_comes_back_is_a_member_again)
 {
     begin("abc");
@@ -352,7 +373,8 @@ TEST(a_members_own_link_has_way)
 CHECK_MAIN(
     RUN(a_list_is_new_when_all_say_so), RUN(one_member_tells_of_the_others),
     RUN(only_a_greater_version_is_taken), RUN(a_member_that_is_removed_keeps_its_seat_for_a_while),
-    RUN(who_comes_back_is_a_member_again), RUN(a_full_table_gives_the_seat_of_a_removed_member),
+    RUN(a_closed_set_keeps_its_seats), RUN(who_comes_back_is_a_member_again),
+    RUN(a_full_table_gives_the_seat_of_a_removed_member),
     RUN(who_loses_its_seat_by_what_it_says_is_forgotten),
     RUN(a_list_that_names_a_stranger_is_wrong), RUN(a_list_of_two_sets_is_wrong),
     RUN(the_same_members_may_be_another_set), RUN(a_master_of_another_set_is_shown_first),

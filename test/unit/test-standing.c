@@ -198,6 +198,29 @@ static void begin(void)
 
 /* ---- Tests ---- */
 
+#define CLOSED "ready 00000000000000aa.2 1000 0 100 1000 " SET " 2 -"
+#define OPEN "ready 00000000000000aa.3 1000 0 100 1000 " SET " 3 a:1 a:1 b:1"
+
+/* Nobody else tells a client of the members that a rescue gives to a closed set. */
+TEST(a_closed_set_is_asked_again_until_it_is_open)
+{
+    begin();
+    standing_look_again(&standing, 0);
+    answer(0, CLOSED " ");
+    CHECK_UINT(members_all(&set.seats.members), 0);
+    for (unsigned i = 0; i < 100; i++) {
+        now += DRIFT_S;
+        standing_on_alarm(&standing);
+        CHECK(looks & 1);
+        answer(0, CLOSED);
+    }
+    CHECK_UINT(relinked, 0);
+    now += DRIFT_S;
+    standing_on_alarm(&standing);
+    answer(0, OPEN);
+    CHECK_UINT(members_all(&set.seats.members), 3);
+}
+
 /* Both are those of the latest answer that was used. */
 TEST(a_master_gets_back_the_ballot_and_the_value_of_one_answer)
 {
@@ -248,6 +271,7 @@ TEST(the_text_of_an_answer_that_is_not_used_is_not_kept)
     CHECK_UINT(standing.guard.masters[0].look.floor, 0);
 }
 
-CHECK_MAIN(RUN(a_master_gets_back_the_ballot_and_the_value_of_one_answer),
+CHECK_MAIN(RUN(a_closed_set_is_asked_again_until_it_is_open),
+           RUN(a_master_gets_back_the_ballot_and_the_value_of_one_answer),
            RUN(another_text_is_told_before_it_is_taken_over),
            RUN(the_text_of_an_answer_that_is_not_used_is_not_kept))

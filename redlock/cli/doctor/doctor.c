@@ -279,9 +279,14 @@ static void find_warming(const struct doctor *doctor, struct exam *exam, bool ha
     const char *change = has_epochs || doctor_set_is_known(doctor)
                              ? "run redlock init"
                              : "run redlock init, or redlock init --new before the very first lock";
+    const struct config *newest = &doctor->survey.newest;
     char wait[80];
 
     exam->votes = false;
+    if (newest->version != 0 && config_is_closed(newest)) {
+        exam_find_closed(exam);
+        return;
+    }
     if (survey_has_forgotten(&doctor->survey)) {
         exam_find(exam, "forgotten",
                   "bring back members that do not answer, or else run redlock members "

@@ -33,6 +33,13 @@ void exam_find(struct exam *exam, const char *name, const char *change, const ch
     exam->findings_len++;
 }
 
+void exam_find_closed(struct exam *exam)
+{
+    exam_find(
+        exam, "closed", "see redlock members rescue in redlock(1)",
+        "its set is closed: a rescue is running, was interrupted, or left this master behind");
+}
+
 unsigned exam_changes(const struct exam *exam)
 {
     unsigned changes = 0;

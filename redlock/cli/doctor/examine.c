@@ -385,8 +385,7 @@ static void read_marker(struct exam *exam, const struct field *fields)
     (void)snprintf(marker->name, sizeof marker->name, "%s", fields[NAME].text);
     if (marker->version != 0 && marker->config[0] == '\0') {
         exam->votes = false;
-        exam_find(exam, "closed", "see redlock members rescue in redlock(1)",
-                  "its set is closed: a rescue was interrupted, or left this master behind");
+        exam_find_closed(exam);
     }
     max_ttl_ms = read_count(fields[MAX].text);
     if (max_ttl_ms >= 0 && max_ttl_ms <= UINT32_MAX)

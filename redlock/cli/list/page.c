@@ -199,6 +199,8 @@ static void print_sums(const struct view *view)
     struct page *page = view->page;
     const struct page_scan *now = &page->now, *before = &page->before;
     double seconds = (double)(now->at - before->at) / 1e9;
+    quorum_mask members = members_all(&view->lists); /* A closed set has none. */
+    quorum_mask all = members != 0 ? members : members_first(page->masters).to;
     char held[160] = "it is not known which locks are held", rates[64] = "";
 
     if (view->is_known) {
@@ -215,9 +217,7 @@ static void print_sums(const struct view *view)
                        (double)count_new(now, before) / seconds,
                        (double)count_new(before, now) / seconds);
     screen_line(&page->screen, view->is_known ? SCREEN_PLAIN : SCREEN_RED,
-                "%s; %u of %u masters up%s%s", held,
-                mask_count(view->up & members_all(&view->lists)),
-                mask_count(members_all(&view->lists)),
+                "%s; %u of %u masters up%s%s", held, mask_count(view->up & all), mask_count(all),
                 members_decide(&view->lists, view->up) ? "" : ": NO MAJORITY", rates);
 }
 
@@ -372,6 +372,8 @@ static quorum_mask find_telling(struct redlock *rl, const struct inspect_client 
 {
     quorum_mask up = client->up | client->coming;
 
+    if (client->is_closed) /* Those that were members count as up, for releases. */
+        return 0;
     for (unsigned m = 0; m < client->masters; m++)
         if ((client->linked & mask_of(m)) != 0 && inspect_master(rl, m).look.ready)
             up |= mask_of(m);

@@ -61,7 +61,7 @@ static bool may_vote(const struct init *init, unsigned m)
     const struct inspect_master master = master_of(init, m);
 
     return master.is_linked && master.look.number != 0 && master.look.ready &&
-           (init->refusing & mask_of(m)) == 0 &&
+           !inspect_client(init->rl).is_closed && (init->refusing & mask_of(m)) == 0 &&
            (inspect_client(init->rl).members & mask_of(m)) != 0;
 }
 
@@ -72,9 +72,10 @@ static bool is_warming(const struct init *init, unsigned m)
     return master.is_linked && master.look.number != 0 && !master.look.ready;
 }
 
-static bool has_forgotten(const struct init *init)
+/* No time helps. */
+static bool needs_rescue(const struct init *init)
 {
-    return inspect_client(init->rl).has_forgotten;
+    return inspect_client(init->rl).has_forgotten || inspect_client(init->rl).is_closed;
 }
 
 /* True: another list or another set is in the way. */
@@ -184,7 +185,7 @@ static void show_progress(const struct init *init)
                                   count_voters(init), mask_count(voters_of(init)));
 
     for (unsigned m = 0; m < init->masters && len < sizeof line; m++)
-        if (is_warming(init, m) && !has_forgotten(init))
+        if (is_warming(init, m) && !needs_rescue(init))
             len += (size_t)snprintf(line + len, sizeof line - len, ", master %u in %.0f s", m + 1,
                                     seconds_left(init, m));
     (void)fprintf(stderr, "\r\033[K%s", line); /* Wipe the line: ECMA-48, EL. */
@@ -199,7 +200,7 @@ static void tell_of_warming(struct init *init)
                         inspect_client(init->rl).coming == 0;
 
         if (!is_warming(init, m) || (init->told & mask_of(m)) != 0 || !is_known ||
-            has_forgotten(init))
+            needs_rescue(init))
             continue;
         init->told |= mask_of(m);
         cli_say(MSG_WARMING, "master %u (%s) is warming up, and may vote in at most %.1f s", m + 1,
@@ -228,9 +229,9 @@ static bool is_stuck(struct init *init)
     drift_time now = now_of(init);
     bool has_set = inspect_client(init->rl).set != 0;
     bool waits = is_connecting(init) || (count_linked(init) == mask_count(voters_of(init)) &&
-                                         (has_set || !is_refused(init)) && !has_forgotten(init));
+                                         (has_set || !is_refused(init)) && !needs_rescue(init));
 
-    for (unsigned m = 0; m < init->masters && !waits && has_set && !has_forgotten(init); m++)
+    for (unsigned m = 0; m < init->masters && !waits && has_set && !needs_rescue(init); m++)
         waits = master_of(init, m).is_linked &&
                 (master_of(init, m).look.number == 0 || seconds_left(init, m) > 0);
     if (waits)
@@ -245,7 +246,9 @@ static void say_why_no_set(const struct init *init)
     char members[2], why[SET_WHY_MAX];
 
     inspect_set(init->rl, members, sizeof members, why, sizeof why);
-    if (why[0] != '\0')
+    if (inspect_client(init->rl).is_closed)
+        cli_say(MSG_SET_CLOSED, "the set is closed: it needs `redlock members rescue`");
+    else if (why[0] != '\0')
         cli_say_reason(MSG_NO_SET, why, "%s", why);
     else if (members[0] == '\0' && count_linked(init) > 0)
         cli_say(MSG_NO_SET, "the masters are no set yet: all of them must answer once");
@@ -544,7 +547,7 @@ static int wait_for_all(struct init *init)
             say_of(init, m, init->said[m].error);
     all = count_voters(init) == mask_count(voters_of(init));
     for (unsigned m = 0; m < init->masters; m++)
-        if (is_warming(init, m) && has_forgotten(init))
+        if (master_of(init, m).is_linked && !may_vote(init, m) && needs_rescue(init))
             say_of(init, m, master_of(init, m).error);
     if (!all) {
         say_who_is_down(init);

@@ -57,6 +57,8 @@ void set_report_why(const struct survey *survey, unsigned m, char text[SURVEY_ER
     } else if (master->set != 0 && master->set != survey->newest.set) {
         wish_print(&master->config, master->config.to, list, sizeof list);
         (void)snprintf(text, SURVEY_ERROR_MAX, "is a member of another set: %s", list);
+    } else if (survey->newest.version != 0 && config_is_closed(&survey->newest)) {
+        (void)snprintf(text, SURVEY_ERROR_MAX, "%s", reason_sentence(WHY_SET_CLOSED));
     } else if (!master->look.ready && survey_has_forgotten(survey) &&
                survey_member_of(survey, m) != NULL) {
         (void)snprintf(text, SURVEY_ERROR_MAX, "%s", reason_sentence(WHY_FORGOTTEN));
@@ -206,6 +208,9 @@ void set_report_text(const struct survey *survey)
         (void)printf("no time helps: bring back members that do not answer, or else redlock "
                      "members --i-know-what-is-lost - rescue URI..., see `redlock help "
                      "set-forgotten`\n");
+    else if (config->version != 0 && config_is_closed(config))
+        (void)printf("a rescue is running, or was interrupted: run the same redlock members rescue "
+                     "again, see `redlock help set-closed`\n");
     else if (config_is_joint(config))
         print_finish(config);
 }

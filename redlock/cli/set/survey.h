@@ -92,7 +92,7 @@ void survey_answering(const struct survey *survey, struct config *ret_config);
  * there is none. */
 unsigned survey_twin(const struct survey *survey, unsigned master);
 
-/* It answered, belongs to the set of survey->newest, and has an epoch. */
+/* It answered, belongs to the set of survey->newest, which is not closed, and has an epoch. */
 bool survey_votes(const struct survey *survey, unsigned master);
 
 /* Of a list of survey->newest: members that vote.  A majority of each list is a quorum. */

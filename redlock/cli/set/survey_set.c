@@ -45,7 +45,8 @@ bool survey_is_argument(const struct survey *survey, unsigned m)
 bool survey_votes(const struct survey *survey, unsigned m)
 {
     return m < survey->masters && survey->of[m].answered && survey->of[m].look.ready &&
-           survey->of[m].set == survey->newest.set && survey->newest.version != 0;
+           survey->of[m].set == survey->newest.set && survey->newest.version != 0 &&
+           !config_is_closed(&survey->newest);
 }
 
 unsigned survey_count(const struct survey *survey, quorum_mask list)

@@ -33,7 +33,12 @@ void report_set_text(const struct status *status)
 
     inspect_set(status->rl, members, sizeof members, why, sizeof why);
     print_strangers(status);
-    if (client.set != 0)
+    if (client.is_closed)
+        (void)printf("their set %016" PRIx64 " is closed, version %" PRIu64
+                     ": a rescue is running, or was "
+                     "interrupted: `redlock members rescue`, see `redlock help set-closed`\n",
+                     client.set, client.set_version);
+    else if (client.set != 0)
         (void)printf("they are the set %016" PRIx64 ", version %" PRIu64 ": %s\n", client.set,
                      client.set_version, members);
     else if (why[0] == '\0' && client.linked != 0 && client.restart_guard)

@@ -394,20 +394,21 @@ static void skip_strangers(struct status *status)
     }
 }
 
-/* No time helps members without an epoch if too few of the others remember the set. */
+/* No time helps members without an epoch if too few of the others remember the set, and no master
+ * of a closed set. */
 static void give_up_the_forgotten(struct status *status)
 {
     const struct inspect_client client = inspect_client(status->rl);
 
-    status->needs_rescue =
-        client.has_forgotten || (client.set != 0 && members_all(&client.lists) == 0);
-    for (unsigned m = 0; m < status->masters && client.has_forgotten; m++) {
+    status->needs_rescue = client.has_forgotten || client.is_closed;
+    for (unsigned m = 0; m < status->masters && status->needs_rescue; m++) {
         struct report *report = &status->reports[m];
 
-        if (!report->warming)
+        if (!report->warming && !(client.is_closed && report_tells(report)))
             continue;
-        report->warming = false;
-        status->warming--;
+        status->warming -= report->warming;
+        status->up -= report->up;
+        report->warming = report->up = report->refuses = false;
         (void)snprintf(report->error, sizeof report->error, "%s",
                        inspect_master(status->rl, m).error);
     }

@@ -5,8 +5,8 @@
 #define REDLOCK_ADAPTERS_LIBUV_H
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 #include <redlock.h>
@@ -16,11 +16,16 @@
 extern "C" {
 #endif
 
-/* handle is the first field, because the program has a pointer to it. */
-struct redlock_libuv {
-    uv_poll_t handle;
-    pid_t owner; /* The process that attached it. */
-};
+/* The signal of a descriptor (F_SETSIG) is a mark that each process sees, in any PID namespace.  It
+ * has no owner, so none is sent.  <fcntl.h> shows F_SETSIG with _GNU_SOURCE only. */
+#ifdef F_SETSIG
+#define REDLOCK_LIBUV_SETSIG F_SETSIG
+#define REDLOCK_LIBUV_GETSIG F_GETSIG
+#else
+#define REDLOCK_LIBUV_SETSIG 10
+#define REDLOCK_LIBUV_GETSIG 11
+#endif
+#define REDLOCK_LIBUV_MARK SIGURG
 
 static inline void redlock_libuv_on_closed(uv_handle_t *handle)
 {
@@ -36,21 +41,19 @@ static inline void redlock_libuv_on_readable(uv_poll_t *handle, int status, int 
         (void)uv_poll_stop(handle); /* The child of a fork, which may not use the client. */
 }
 
-/* Let the loop run the client.  NULL: memory ran out, the client is not pollable, or libuv refused.
- * A loop with a client does not end by itself: uv_run() returns after uv_stop(), or after
- * redlock_libuv_detach(). */
+/* Let the loop run the client.  The child of a fork must call uv_loop_fork() before it runs the
+ * loop.  NULL: memory ran out, the client is not pollable, or libuv refused. A loop with a client
+ * does not end by itself: uv_run() returns after uv_stop(), or after redlock_libuv_detach(). */
 static inline uv_poll_t *redlock_libuv_attach(struct redlock *rl, uv_loop_t *loop)
 {
     int fd = redlock_fd(rl);
-    struct redlock_libuv *client = fd >= 0 ? (struct redlock_libuv *)malloc(sizeof *client) : NULL;
-    uv_poll_t *handle = client != NULL ? &client->handle : NULL;
+    uv_poll_t *handle = fd >= 0 ? (uv_poll_t *)malloc(sizeof *handle) : NULL;
 
-    if (client == NULL)
+    if (handle == NULL)
         return NULL;
-    client->owner = getpid();
-    (void)fcntl(fd, F_SETOWN, client->owner); /* A mark: no signal is sent. */
+    (void)fcntl(fd, REDLOCK_LIBUV_SETSIG, REDLOCK_LIBUV_MARK);
     if (uv_poll_init(loop, handle, fd) != 0) {
-        free(client);
+        free(handle);
         return NULL;
     }
     handle->data = rl;
@@ -64,11 +67,11 @@ static inline uv_poll_t *redlock_libuv_attach(struct redlock *rl, uv_loop_t *loo
  * the descriptor out of it, and the parent would renew nothing and never hear of the loss.  So in
  * the child another file gets its number, unless one has it already: a daemon may have closed
  * all descriptors, and a file of its own has no such mark. */
-static inline void redlock_libuv_replace(int fd, pid_t owner)
+static inline void redlock_libuv_replace(int fd)
 {
     int other;
 
-    if (fcntl(fd, F_GETOWN) != owner)
+    if (fcntl(fd, REDLOCK_LIBUV_GETSIG) != REDLOCK_LIBUV_MARK)
         return;
     other = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (other < 0)
@@ -83,11 +86,12 @@ static inline void redlock_libuv_replace(int fd, pid_t owner)
  * its next turn. */
 static inline void redlock_libuv_detach(uv_poll_t *handle)
 {
-    const struct redlock_libuv *client = (const struct redlock_libuv *)(const void *)handle;
     uv_os_fd_t fd;
 
-    if (getpid() != client->owner && uv_fileno((const uv_handle_t *)handle, &fd) == 0)
-        redlock_libuv_replace(fd, client->owner);
+    /* In the child of a fork the client has no descriptor. */
+    if (redlock_fd((const struct redlock *)handle->data) < 0 &&
+        uv_fileno((const uv_handle_t *)handle, &fd) == 0)
+        redlock_libuv_replace(fd);
     uv_close((uv_handle_t *)handle, redlock_libuv_on_closed);
 }
 

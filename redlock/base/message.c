@@ -82,7 +82,7 @@ static const struct {
     {"the same server as", MSG_SAME_SERVER},
     {"has the same epoch", MSG_SAME_EPOCH},
     {"its set is closed", MSG_SET_CLOSED},
-    {"too few members remember the set", MSG_SET_FORGOTTEN},
+    {"too few members that answer remember the set", MSG_SET_FORGOTTEN},
     {"fencing counter", MSG_COUNTERS},
     {"warming up", MSG_WARMING},
     {"the restart guard has not checked it yet", MSG_NO_ANSWER}, /* It was asked a moment ago. */

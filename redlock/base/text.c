@@ -3,6 +3,7 @@
  */
 #include "redlock/base/text.h"
 
+#include <locale.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -38,6 +39,20 @@ bool text_is_control(const char *text, size_t len)
     const unsigned char *at = (const unsigned char *)text;
 
     return len == 1 ? at[0] < ' ' || at[0] == 0x7f : len == 2 && at[0] == 0xc2 && at[1] < 0xa0;
+}
+
+char text_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+bool text_same_letters(const char *a, const char *b, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (text_lower(a[i]) != text_lower(b[i]))
+            return false;
+    }
+    return true;
 }
 
 char *text_clean(char *text)
@@ -91,4 +106,10 @@ bool text_begins_with_verb(const char *text)
         if (strncmp(text, verbs[i], strlen(verbs[i])) == 0)
             return true;
     return false;
+}
+
+/* newlocale() makes the locale C without an allocation, and no program frees it. */
+const char *text_of_errno(int error)
+{
+    return strerror_l(error, newlocale(LC_ALL_MASK, "C", (locale_t)0));
 }

@@ -15,6 +15,13 @@ size_t text_utf8_len(const char *text);
  * U+0080 to U+009F, which also begin escape sequences (ECMA-48, section 5.3). */
 bool text_is_control(const char *text, size_t len);
 
+/* A letter of ASCII in lower case.  tolower() is of the program's locale: in Turkish, 'I' is no
+ * capital 'i', and all clients must write the same list of masters. */
+char text_lower(char c);
+
+/* True if the bytes are the same, in letters of either case, as in text_lower(). */
+bool text_same_letters(const char *a, const char *b, size_t len);
+
 /* Write a '?' in place of each byte of a control character, and of each byte that is not UTF-8.  So
  * a master's text cannot control the terminal that shows it.  Returns text. */
 char *text_clean(char *text);
@@ -28,5 +35,9 @@ char *text_hide(char *text, const char *secret);
 
 /* True: what is said of a master begins with a verb, so that "each" can be its subject. */
 bool text_begins_with_verb(const char *text);
+
+/* The system's words for an errno, in English whatever the program's locale is.  Valid until the
+ * thread's next call. */
+const char *text_of_errno(int error);
 
 #endif /* REDLOCK_TEXT_H */

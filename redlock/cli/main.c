@@ -3,7 +3,6 @@
  */
 #include "redlock/cli/common/cli.h"
 
-#include <ctype.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "redlock/base/text.h"
 #include "redlock/cli/common/session.h"
 #include "redlock/cli/pages.h"
 
@@ -76,7 +76,7 @@ static const char *take_entry(const char **at, char *id, size_t size)
     *at += strspn(*at, between);
     for (; **at != '\0' && strchr(between, **at) == NULL; (*at)++)
         if (len + 1 < size)
-            id[len++] = **at == '_' ? '-' : (char)tolower((unsigned char)**at);
+            id[len++] = **at == '_' ? '-' : text_lower(**at);
     id[len] = '\0';
     return pages_find(id);
 }

@@ -67,11 +67,14 @@ static void look_at_clock(const struct clocks *clocks, unsigned m, drift_time no
                           struct inspect_master *seen)
 {
     const struct clocks_node *node = &clocks->nodes[m];
+    struct reason why;
 
     seen->has_offset = clocks_offset(clocks, m, now, &seen->offset) == 0;
     seen->has_rate = drift_node_rate(&node->node, &seen->rate_ppm) == 0;
-    if (!clocks_explain(clocks, m, now, seen->clock, sizeof seen->clock))
+    if (!clocks_explain(clocks, m, now, &why))
         return;
+    seen->clock_why = why.why;
+    (void)reason_write(&why, now, seen->clock, sizeof seen->clock);
     seen->is_barred = node->reason != CLOCKS_NOTHING && node->reason != CLOCKS_NOT_KNOWN;
 }
 
@@ -81,8 +84,7 @@ static bool is_elsewhere(const struct masters *masters, unsigned m)
     const struct seats *seats = &masters->set.seats;
 
     return set_is_known(&masters->set) && (members_all(&seats->members) & mask_of(m)) == 0 &&
-           (!seats->seats[m].used ||
-            strncmp(masters_error(masters, m), "is the same server as ", 22) == 0);
+           (!seats->seats[m].used || masters_reason(masters, m)->why == WHY_TWIN);
 }
 
 struct inspect_master inspect_master(struct redlock *rl, unsigned m)
@@ -97,7 +99,8 @@ struct inspect_master inspect_master(struct redlock *rl, unsigned m)
     now = env_now(&rl->env);
     seen.uri = masters->peers.uris[m];
     seen.name = masters_name(masters, m);
-    (void)snprintf(seen.error, sizeof seen.error, "%s", masters_error(masters, m));
+    seen.why = *masters_reason(masters, m);
+    (void)reason_write(&seen.why, now, seen.error, sizeof seen.error);
     if (masters->peers.links[m] != NULL)
         seen.info = *link_info(masters->peers.links[m]);
     seen.is_elsewhere = is_elsewhere(masters, m);

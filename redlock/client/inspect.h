@@ -51,7 +51,7 @@ struct inspect_client {
     /* Which masters decide: the lists of the set, which differ while it changes.  If no set is
      * known, all masters. */
     struct members lists;
-    bool has_forgotten; /* Too few members remember the set: only a rescue helps. */
+    bool has_forgotten; /* Too few members that answer remember the set. */
     bool has_founded;   /* This client founded the set, or finished its founding. */
     uint32_t leases;    /* Leases in memory. */
     uint64_t commands;
@@ -62,9 +62,10 @@ struct inspect_client inspect_client(struct redlock *rl);
 bool inspect_may_hold(struct redlock *rl);
 
 struct inspect_master {
-    const struct uri *uri; /* Lives as long as the client. */
-    const char *name;      /* "host:port".  Lives as long as the client. */
-    char error[INSPECT_TEXT_MAX];
+    const struct uri *uri;        /* Lives as long as the client. */
+    const char *name;             /* "host:port".  Lives as long as the client. */
+    struct reason why;            /* Why its link is down, or what it refused last. */
+    char error[INSPECT_TEXT_MAX]; /* The same in words. */
     struct master_info info;
     bool is_linked;
     bool is_elsewhere;      /* It is a member that has another number, too. */
@@ -81,7 +82,8 @@ struct inspect_master {
     struct drift_range offset;    /* The offset of its clock from the median of all. */
     struct drift_range rate_ppm;  /* The rate of its clock against ours. */
     bool is_barred;               /* Its clock is known to be wrong. */
-    char clock[INSPECT_TEXT_MAX]; /* Why its clock makes its votes not count.  "": they count. */
+    enum why clock_why;           /* Why its clock makes its votes not count.  NONE: they count. */
+    char clock[INSPECT_TEXT_MAX]; /* The same in words. */
 };
 struct inspect_master inspect_master(struct redlock *rl, unsigned m);
 

@@ -214,8 +214,9 @@ static bool is_known(const struct guard *g, unsigned master, quorum_mask *ret_mi
            recall_collect(told, ready, looked == others, g->version, g->config.members, ret_recall);
 }
 
-/* A master that was seen warming, and is down now, may come back with older or newer data.  Two
- * with one epoch may remember the set: one of them does when the other was emptied. */
+/* A master that was seen warming may come back with older or newer data, or was given an epoch
+ * meanwhile: it is absent until it answers on its new link.  Two with one epoch may remember the
+ * set: one of them does when the other was emptied. */
 bool guard_has_forgotten(const struct guard *g)
 {
     quorum_mask remember = 0, absent = 0;
@@ -223,7 +224,7 @@ bool guard_has_forgotten(const struct guard *g)
     for (unsigned i = 0; everyone(g) >> i != 0; i++) {
         const struct guard_master *m = &g->masters[i];
 
-        if (!m->linked || !is_seen(m))
+        if (!m->linked || !is_seen(m) || m->looked == 0)
             absent |= mask_of(i);
         else if (is_ready(m))
             remember |= mask_of(i);
@@ -240,8 +241,7 @@ void guard_init(struct guard *g, const struct guard_config *config)
     g->longest_ms = config->max_ttl_ms;
 }
 
-/* A new connection is queried before the master counts.  What was seen of a nonce before stays
- * true. */
+/* A new connection is queried before the master counts.  Since when a nonce was seen stays true. */
 void guard_on_link(struct guard *g, unsigned master, bool up)
 {
     struct guard_master *m = &g->masters[master];
@@ -249,6 +249,7 @@ void guard_on_link(struct guard *g, unsigned master, bool up)
     assert(master < QUORUM_MASTERS_MAX);
     m->linked = up;
     m->asked = false;
+    m->looked = 0;
     m->look_at = up ? 0 : DRIFT_NEVER;
     g->told &= (quorum_mask)~mask_of(master);
     if (is_ready(m))

@@ -77,7 +77,7 @@ struct guard_master {
     struct guard_look look;     /* The latest answer.  A number of 0: none yet. */
     uint64_t epoch;             /* The epoch that the master had when it was last queried, on any
                                  * link. */
-    drift_time looked;          /* When that query was sent. */
+    drift_time looked;          /* When that query was sent.  0: it was on an earlier link. */
     drift_time since;           /* Since when the master has been seen warming with this nonce. */
     struct witnesses witnesses; /* What the others say of this nonce. */
     uint16_t steps;             /* Steps of its clock that were noticed. */
@@ -174,7 +174,7 @@ drift_span guard_quarantine(const struct guard *g);
 /* A majority of all masters reported the age of a warming master's nonce. */
 bool guard_is_witnessed(const struct guard *g, unsigned master);
 
-/* Too few members remember the set, so no warming master gets an epoch (recall.h). */
+/* Too few members that answer remember the set, so no warming master gets an epoch (recall.h). */
 bool guard_has_forgotten(const struct guard *g);
 
 /* The least time that is left of the quarantine of a warming master, else 0. */

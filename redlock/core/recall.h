@@ -40,16 +40,11 @@ bool recall_collect(const struct recall_told told[QUORUM_MASTERS_MAX], quorum_ma
                     bool are_all, uint64_t version, const struct members *lists,
                     struct recall *ret_recall);
 
-/* What is wrong with a member without an epoch then, and what helps. */
-#define RECALL_FORGOTTEN                                               \
-    "lost its data, and too few members remember the set: locks stay " \
-    "refused until `redlock members rescue`"
-
 /*
  * True: members lost their data, and so few are left that remember the set that nobody gives the
- * others an epoch, however long they wait.  Only a rescue helps.  remember: members with an epoch.
- * absent: members that cannot be asked now, so that they may remember it, too.  If all that could
- * remember it are absent, one of them may know a newer set, and nothing is decided.
+ * others an epoch, however long they wait.  remember: members with an epoch.  absent: members that
+ * cannot be asked now, so that they may remember it, too.  If all that could remember it are
+ * absent, it is false: clients that are opened now learn of no set, and all are to say the same.
  */
 bool recall_is_forgotten(uint64_t version, const struct members *lists, quorum_mask remember,
                          quorum_mask absent);

@@ -21,6 +21,10 @@
  *      A majority has been raised, or is to begin with that number, before any master stores the
  *      new version (is_raised): a client that reads it there counts votes of masters that are
  *      closed.
+ *
+ *  R8. Before any master stores the new version, N - Q + 1 of the N masters of the list have
+ * epochs, or get them at the same time (can_remember).  So, wherever the rescue ends, clients
+ * finish it: enough remember the set for all others to get an epoch.
  */
 #include "redlock/core/rescue.h"
 
@@ -175,6 +179,14 @@ static bool step(struct rescue *r, drift_time now)
 
 /* ---- Requests ---- */
 
+/* R6. */
+static bool is_watched(const struct rescue *r, unsigned master, drift_time now)
+{
+    const struct rescue_master *m = &r->masters[master];
+
+    return m->linked && m->known && !m->look.ready && now >= rescue_watched_at(r, master);
+}
+
 /* R7. */
 static bool is_raised(const struct rescue *r)
 {
@@ -183,6 +195,18 @@ static bool is_raised(const struct rescue *r)
     for (unsigned i = 0; r->config.list >> i != 0; i++)
         raised |= !r->masters[i].look.ready || has_founded(r, i) ? mask_of(i) : 0;
     return members_is_majority(r->config.list, raised);
+}
+
+/* R8.  watched: masters without an epoch that may get one count, too. */
+static bool can_remember(const struct rescue *r, bool watched, drift_time now)
+{
+    const struct members list = {r->config.list, r->config.list};
+    quorum_mask can = 0;
+
+    for (unsigned i = 0; r->config.list >> i != 0; i++)
+        if (r->masters[i].look.ready || (watched && is_watched(r, i, now)))
+            can |= mask_of(i);
+    return members_meet_all(&list, can);
 }
 
 static enum rescue_request find_request(const struct rescue *r, unsigned master, drift_time now)
@@ -203,9 +227,11 @@ static enum rescue_request find_request(const struct rescue *r, unsigned master,
         return RESCUE_ASK_COUNT;
     if (!is_raised(r))
         return RESCUE_ASK_NOTHING;
-    if (!m->look.ready) /* R6. */
-        return now >= rescue_watched_at(r, master) ? RESCUE_ASK_INSTALL : RESCUE_ASK_NOTHING;
-    return RESCUE_ASK_FOUND;
+    if (!can_remember(r, !m->look.ready, now))
+        return RESCUE_ASK_NOTHING;
+    if (m->look.ready)
+        return RESCUE_ASK_FOUND;
+    return is_watched(r, master, now) ? RESCUE_ASK_INSTALL : RESCUE_ASK_NOTHING;
 }
 
 static void send_requests(struct rescue *r, drift_time now, struct rescue_actions *act)

@@ -17,6 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "redlock/base/reason.h"
 #include "redlock/io/resolve.h"
 
 union address {
@@ -79,33 +80,34 @@ static void set_tcp(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-int connect_begin(const char *address, const char *path, unsigned port, const char **ret_error)
+int connect_begin(const char *address, const char *path, unsigned port, struct reason *ret_why)
 {
     union address to;
     socklen_t len = make_address(address, path, port, &to);
     int fd;
 
-    *ret_error = "the address is neither IPv4 nor IPv6";
-    if (len == 0)
+    if (len == 0) {
+        reason_set(ret_why, WHY_NO_FAMILY);
         return -1;
+    }
     fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && path == NULL)
         set_tcp(fd);
     /* After EINTR connecting goes on in the background, as after EINPROGRESS (connect(2)). */
     if (fd >= 0 && (connect(fd, &to.any, len) == 0 || errno == EINPROGRESS || errno == EINTR))
         return fd;
-    *ret_error = strerror(errno);
+    reason_of_errno(ret_why, errno);
     if (fd >= 0)
         (void)close(fd);
     return -1;
 }
 
-const char *connect_error(int fd)
+int connect_error(int fd)
 {
     int error = 0;
     socklen_t len = sizeof error;
 
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
         error = errno;
-    return error != 0 ? strerror(error) : NULL;
+    return error;
 }

@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
+#include <locale.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "redlock/base/fork.h"
+#include "redlock/base/reason.h"
 #include "redlock/base/thread.h"
 
 #define ADDRESSES_MAX 8 /* Chosen: more than any master has. */
@@ -244,19 +246,36 @@ unsigned resolve_len(const struct resolve *resolve)
     return result_of(resolve)->addresses_len;
 }
 
-const char *resolve_take(const struct resolve *resolve, unsigned turn,
-                         char ret_address[RESOLVE_ADDRESS_MAX])
+/* In English: gai_strerror() speaks the language of the thread. */
+static void explain(const struct lookup *lookup, struct reason *ret_why)
+{
+    locale_t before;
+
+    if (lookup->error == EAI_SYSTEM) {
+        reason_set(ret_why, WHY_NAME_SYSTEM);
+        ret_why->number = lookup->system_error;
+        return;
+    }
+    if (lookup->error == 0) {
+        reason_set(ret_why, WHY_NO_ADDRESS);
+        return;
+    }
+    before = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
+    reason_quote(ret_why, WHY_NO_NAME, gai_strerror(lookup->error), NULL);
+    (void)uselocale(before);
+}
+
+bool resolve_take(const struct resolve *resolve, unsigned turn,
+                  char ret_address[RESOLVE_ADDRESS_MAX], struct reason *ret_why)
 {
     const struct lookup *lookup = result_of(resolve);
 
-    if (lookup->error == EAI_SYSTEM)
-        return strerror(lookup->system_error);
-    if (lookup->error != 0)
-        return gai_strerror(lookup->error);
-    if (lookup->addresses_len == 0)
-        return "the name has no address";
+    if (lookup->error != 0 || lookup->addresses_len == 0) {
+        explain(lookup, ret_why);
+        return false;
+    }
     memcpy(ret_address, lookup->addresses[turn % lookup->addresses_len], RESOLVE_ADDRESS_MAX);
-    return NULL;
+    return true;
 }
 
 void resolve_free(struct resolve *resolve)

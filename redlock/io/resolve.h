@@ -13,6 +13,7 @@
 
 #define RESOLVE_ADDRESS_MAX 46 /* INET6_ADDRSTRLEN */
 
+struct reason;
 struct resolve;
 
 /* Returns 1 if host is a numeric address, else 0. */
@@ -32,10 +33,10 @@ unsigned resolve_len(const struct resolve *resolve);
 
 /*
  * Write the address number turn, modulo their number, so that later attempts try other addresses.
- * Returns NULL, or why there is no address.  The look-up must be done.
+ * False: there is no address, and *ret_why says why.  The look-up must be done.
  */
-const char *resolve_take(const struct resolve *resolve, unsigned turn,
-                         char ret_address[RESOLVE_ADDRESS_MAX]);
+bool resolve_take(const struct resolve *resolve, unsigned turn,
+                  char ret_address[RESOLVE_ADDRESS_MAX], struct reason *ret_why);
 
 /* Free a request, done or not.  The thread ends by itself. */
 void resolve_free(struct resolve *resolve);

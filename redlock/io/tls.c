@@ -18,8 +18,8 @@
 #include <openssl/x509v3.h>
 
 #include "redlock/base/error.h"
+#include "redlock/base/text.h"
 
-#define ERROR_MAX 200
 #define NAME_SHOWN_MAX 80 /* The longest name of a server in a message.  Chosen. */
 #define NAME_MAX_LEN 255  /* Of a server: RFC 1035, 2.3.4. */
 #define PATH_SHOWN_MAX 200
@@ -41,7 +41,7 @@ struct tls {
     bool heard;    /* The server has sent a byte. */
     bool is_plain; /* Its first byte is not of TLS. */
     char name[NAME_SHOWN_MAX + 1];
-    char error[ERROR_MAX];
+    struct reason why;
 };
 
 /* ---- The context ---- */
@@ -52,7 +52,7 @@ static const char *reason_of(unsigned long error)
     const char *reason = ERR_reason_error_string(error);
 
     if (ERR_GET_LIB(error) == ERR_LIB_SYS)
-        return strerror(ERR_GET_REASON(error));
+        return text_of_errno(ERR_GET_REASON(error));
     return reason != NULL ? reason : "it cannot be read";
 }
 
@@ -298,57 +298,52 @@ bool tls_feed(struct tls *tls, const char *bytes, size_t len)
 
 /* ---- Failures ---- */
 
-static int fail(struct tls *tls, const char *what, const char *why)
-{
-    (void)snprintf(tls->error, sizeof tls->error, "TLS: %s%s", what, why);
-    return -1;
-}
-
-static int fail_verify(struct tls *tls, long result)
+static void explain_verify(struct tls *tls, long result)
 {
     bool is_name =
         result == X509_V_ERR_HOSTNAME_MISMATCH || result == X509_V_ERR_IP_ADDRESS_MISMATCH;
 
-    (void)snprintf(tls->error, sizeof tls->error,
-                   "TLS: the server's certificate is refused: %s%s%s",
-                   X509_verify_cert_error_string(result), is_name ? ": it is not for " : "",
-                   is_name ? tls->name : "");
-    return -1;
+    reason_quote(&tls->why, is_name ? WHY_TLS_NAME : WHY_TLS_CERTIFICATE,
+                 X509_verify_cert_error_string(result), is_name ? tls->name : NULL);
 }
 
-/* The command shows this text, too. */
-static int fail_alert(struct tls *tls, unsigned long error)
+static void explain_alert(struct tls *tls, unsigned long error)
 {
     bool wants_ours = ERR_GET_REASON(error) == SSL_AD_REASON_OFFSET + SSL_AD_CERTIFICATE_REQUIRED;
 
-    (void)snprintf(tls->error, sizeof tls->error, "TLS: the server refuses: %s%s", reason_of(error),
-                   wants_ours ? " (give tls_cert and tls_key; redlock: --tls-cert and --tls-key)"
-                              : "");
-    return -1;
+    reason_quote(&tls->why, wants_ours ? WHY_TLS_UNKNOWN_US : WHY_TLS_REFUSED, reason_of(error),
+                 NULL);
+}
+
+/* code: that of SSL_get_error().  error: the oldest error of OpenSSL, or 0. */
+static void explain(struct tls *tls, int code, unsigned long error)
+{
+    const long verified = SSL_get_verify_result(tls->ssl);
+
+    if (code == SSL_ERROR_ZERO_RETURN)
+        reason_set(&tls->why, WHY_CLOSED);
+    else if (tls->is_plain)
+        reason_set(&tls->why, WHY_TLS_PLAIN);
+    else if (verified != X509_V_OK && SSL_get_verify_mode(tls->ssl) != SSL_VERIFY_NONE)
+        explain_verify(tls, verified);
+    else if (ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) > SSL_AD_REASON_OFFSET)
+        explain_alert(tls, error);
+    else
+        reason_quote(&tls->why, WHY_TLS_ERROR, error != 0 ? reason_of(error) : "out of memory",
+                     NULL);
 }
 
 /* The call returned r.  0: it needs more bytes of the server. */
 static int judge(struct tls *tls, int r)
 {
     const unsigned long error = ERR_peek_error();
-    const long verified = SSL_get_verify_result(tls->ssl);
     int code = SSL_get_error(tls->ssl, r);
 
     ERR_clear_error();
     if (code == SSL_ERROR_WANT_READ || code == SSL_ERROR_WANT_WRITE)
         return 0;
-    if (code == SSL_ERROR_ZERO_RETURN) {
-        (void)snprintf(tls->error, sizeof tls->error, "Server closed the connection");
-        return -1;
-    }
-    if (tls->is_plain)
-        return fail(tls, "the server does not speak TLS at this port",
-                    " (if that is right, write redis://)");
-    if (verified != X509_V_OK && SSL_get_verify_mode(tls->ssl) != SSL_VERIFY_NONE)
-        return fail_verify(tls, verified);
-    if (ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) > SSL_AD_REASON_OFFSET)
-        return fail_alert(tls, error);
-    return fail(tls, "", error != 0 ? reason_of(error) : "out of memory");
+    explain(tls, code, error);
+    return -1;
 }
 
 int tls_shake(struct tls *tls)
@@ -360,11 +355,9 @@ int tls_shake(struct tls *tls)
     return r == 1 ? 1 : judge(tls, r);
 }
 
-const char *tls_silence(const struct tls *tls)
+enum why tls_silence(const struct tls *tls)
 {
-    return tls->heard ? "connected, but does not answer: the TLS handshake came to a halt"
-                      : "connected, but does not answer the TLS handshake (if this port is without "
-                        "TLS, write redis://)";
+    return tls->heard ? WHY_TLS_HALT : WHY_TLS_SILENT;
 }
 
 /* ---- Bytes ---- */
@@ -409,7 +402,7 @@ void tls_sent(struct tls *tls, size_t len)
     }
 }
 
-const char *tls_error(const struct tls *tls)
+const struct reason *tls_error(const struct tls *tls)
 {
-    return tls->error;
+    return &tls->why;
 }

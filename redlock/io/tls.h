@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "redlock/base/reason.h"
+
 /* What the user has chosen.  NULL stands for the default.  tls_context_new() copies it. */
 struct tls_settings {
     const char *ca;          /* A file or a folder of CAs.  NULL: those of the system. */
@@ -66,9 +68,9 @@ void tls_sent(struct tls *tls, size_t len);
 
 /* Why the handshake is not done, if no more bytes come.  A master that hangs and a plain Redis,
  * which waits for the end of a line, both stay silent. */
-const char *tls_silence(const struct tls *tls);
+enum why tls_silence(const struct tls *tls);
 
 /* Why the connection failed.  Valid as long as the connection. */
-const char *tls_error(const struct tls *tls);
+const struct reason *tls_error(const struct tls *tls);
 
 #endif /* REDLOCK_TLS_H */

@@ -72,13 +72,13 @@ void tls_sent(struct tls *tls, size_t len)
     abort();
 }
 
-const char *tls_silence(const struct tls *tls)
+enum why tls_silence(const struct tls *tls)
 {
     (void)tls;
     abort();
 }
 
-const char *tls_error(const struct tls *tls)
+const struct reason *tls_error(const struct tls *tls)
 {
     (void)tls;
     abort();

@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,8 +15,6 @@
 #include "redlock/io/connect.h"
 #include "redlock/io/loop.h"
 #include "redlock/io/resolve.h"
-
-#define ERROR_MAX 96
 
 enum state { CLOSED, RESOLVING, CONNECTING, OPEN };
 
@@ -34,7 +31,6 @@ struct transport {
     int fd;                  /* -1: none. */
     unsigned forks;          /* fork_count() when the socket was made. */
     ino_t inode;             /* The socket's.  0: unknown. */
-    char error[ERROR_MAX];   /* Why the name has no address. */
     bool has_timer, awaits_space;
 };
 
@@ -95,62 +91,53 @@ void transport_close(struct transport *transport, bool reset)
 
 /* ---- Connecting ---- */
 
-/* Begin to connect.  Returns NULL, or why that failed. */
-static const char *connect_to(struct transport *transport, const char *address)
+/* Begin to connect.  False: that failed. */
+static bool connect_to(struct transport *transport, const char *address, struct reason *ret_why)
 {
-    const char *error;
     struct stat made;
 
-    transport->fd = connect_begin(address, transport->to.path, transport->to.port, &error);
+    transport->fd = connect_begin(address, transport->to.path, transport->to.port, ret_why);
     if (transport->fd < 0)
-        return error;
+        return false;
     transport->state = CONNECTING;
     transport->forks = fork_count();
     transport->inode = fstat(transport->fd, &made) == 0 ? made.st_ino : 0;
     watch(transport, transport->fd, LOOP_WRITE);
-    return NULL;
+    return true;
 }
 
-static const char *cannot_resolve(struct transport *transport, const char *why)
-{
-    (void)snprintf(transport->error, sizeof transport->error, "cannot resolve the name: %s", why);
-    return transport->error;
-}
-
-/* Try the next address.  Not each leads to the server: "localhost" may be ::1 first.
- * error: why the last address failed; NULL: none was tried.  Returns NULL, or why all failed. */
-static const char *connect_to_next(struct transport *transport, const char *error)
+/* Try the next address.  Not each leads to the server: "localhost" may be ::1 first.  False: all
+ * have failed, and *why says why the last did. */
+static bool connect_to_next(struct transport *transport, struct reason *why)
 {
     char address[RESOLVE_ADDRESS_MAX];
 
     while (transport->tried < resolve_len(transport->resolve) || transport->tried == 0) {
-        error = resolve_take(transport->resolve, transport->turn + transport->tried++, address);
-        if (error != NULL)
-            return cannot_resolve(transport, error);
-        error = connect_to(transport, address);
-        if (error == NULL)
-            return NULL;
+        if (!resolve_take(transport->resolve, transport->turn + transport->tried++, address, why))
+            return false;
+        if (connect_to(transport, address, why))
+            return true;
     }
-    return error;
+    return false;
 }
 
-static void fail(struct transport *transport, const char *error)
+static void fail(struct transport *transport, const struct reason *why)
 {
     end_resolve(transport);
     transport_close(transport, false);
-    transport->events->on_open(transport->cookie, error);
+    transport->events->on_open(transport->cookie, why);
 }
 
 static void on_connected(struct transport *transport)
 {
-    const char *text = connect_error(transport->fd);
+    const int error = connect_error(transport->fd);
+    struct reason why;
 
-    if (text != NULL) {
+    if (error != 0) {
         close_socket(transport);
-        if (transport->resolve != NULL)
-            text = connect_to_next(transport, text);
-        if (text != NULL)
-            fail(transport, text);
+        reason_of_errno(&why, error);
+        if (transport->resolve == NULL || !connect_to_next(transport, &why))
+            fail(transport, &why);
         return;
     }
     end_resolve(transport);
@@ -161,26 +148,25 @@ static void on_connected(struct transport *transport)
 
 static void on_resolved(struct transport *transport)
 {
-    const char *error;
+    struct reason why;
 
     watch(transport, -1, 0);
-    error = connect_to_next(transport, NULL);
-    if (error != NULL)
-        fail(transport, error);
+    if (!connect_to_next(transport, &why))
+        fail(transport, &why);
 }
 
 /* The look-up took longer than the attempt that started it, and is done now. */
-static const char *connect_to_late(struct transport *transport)
+static bool connect_to_late(struct transport *transport, struct reason *ret_why)
 {
-    const char *error = connect_to_next(transport, NULL);
+    bool begun = connect_to_next(transport, ret_why);
 
-    if (error != NULL)
+    if (!begun)
         end_resolve(transport);
-    return error;
+    return begun;
 }
 
-const char *transport_open(struct transport *transport, const struct transport_to *to,
-                           unsigned turn)
+bool transport_open(struct transport *transport, const struct transport_to *to, unsigned turn,
+                    struct reason *ret_why)
 {
     assert(transport->state == CLOSED);
     assert(transport->resolve == NULL || strcmp(transport->to.host, to->host) == 0);
@@ -188,27 +174,26 @@ const char *transport_open(struct transport *transport, const struct transport_t
     transport->turn = turn;
     transport->tried = 0;
     if (to->path != NULL || resolve_is_address(to->host))
-        return connect_to(transport, to->host);
+        return connect_to(transport, to->host, ret_why);
     if (transport->resolve != NULL && resolve_is_done(transport->resolve))
-        return connect_to_late(transport);
+        return connect_to_late(transport, ret_why);
     if (transport->resolve == NULL)
         transport->resolve = resolve_start(to->host);
     if (transport->resolve == NULL) {
-        (void)snprintf(transport->error, sizeof transport->error,
-                       "cannot start to resolve the name: %s", strerror(errno));
-        return transport->error;
+        reason_set(ret_why, WHY_NAME_START);
+        ret_why->number = errno;
+        return false;
     }
     transport->state = RESOLVING;
     watch(transport, resolve_fd(transport->resolve), LOOP_READ);
-    return NULL;
+    return true;
 }
 
-const char *transport_silence(const struct transport *transport)
+enum why transport_silence(const struct transport *transport)
 {
     if (watch_is_refused(transport->loop, transport->watch))
-        return "epoll_ctl fails here: memory, or fs.epoll.max_user_watches, is used up";
-    return transport->state == RESOLVING ? "timeout while resolving the name"
-                                         : "timeout while connecting";
+        return WHY_UNWATCHED;
+    return transport->state == RESOLVING ? WHY_NAME_TIMEOUT : WHY_CONNECT_TIMEOUT;
 }
 
 /* ---- Bytes ---- */
@@ -219,7 +204,7 @@ static bool is_none_now(int error)
     return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
 
-ssize_t transport_read(struct transport *transport, char *buf, size_t room, const char **ret_error)
+ssize_t transport_read(struct transport *transport, char *buf, size_t room, struct reason *ret_why)
 {
     ssize_t n;
 
@@ -229,13 +214,16 @@ ssize_t transport_read(struct transport *transport, char *buf, size_t room, cons
         return n;
     if (n < 0 && is_none_now(errno))
         return 0;
-    *ret_error = n == 0 ? "Server closed the connection" : strerror(errno);
+    if (n == 0)
+        reason_set(ret_why, WHY_CLOSED);
+    else
+        reason_of_errno(ret_why, errno);
     return -1;
 }
 
 /* MSG_NOSIGNAL: a SIGPIPE would end a program that does not expect it. */
 ssize_t transport_write(struct transport *transport, const char *bytes, size_t len,
-                        const char **ret_error)
+                        struct reason *ret_why)
 {
     ssize_t n;
 
@@ -245,7 +233,7 @@ ssize_t transport_write(struct transport *transport, const char *bytes, size_t l
         return n;
     if (is_none_now(errno))
         return 0;
-    *ret_error = strerror(errno);
+    reason_of_errno(ret_why, errno);
     return -1;
 }
 

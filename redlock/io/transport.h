@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "drift/drift.h"
+#include "redlock/base/reason.h"
 
 struct loop;
 struct transport;
@@ -27,9 +28,9 @@ struct transport_to {
 };
 
 struct transport_events {
-    /* error NULL: the transport is connected.  Otherwise no address led to the server, and the
+    /* why NULL: the transport is connected.  Otherwise no address led to the server, and the
      * transport is closed. */
-    void (*on_open)(void *cookie, const char *error);
+    void (*on_open)(void *cookie, const struct reason *why);
     /* There may be bytes to read, or the connection ended. */
     void (*on_bytes)(void *cookie);
     /* There is room for bytes (transport_await_space). */
@@ -47,26 +48,26 @@ void transport_free(struct transport *transport);
 /*
  * Begin to connect.  One attempt tries all addresses of a name, beginning with number turn, modulo
  * their number.  Each attempt looks the name up.  If the look-up takes longer than the attempt, the
- * next attempt uses it.  All attempts of a transport must go to the same place.  Returns NULL, and
- * on_open() follows unless the transport is closed before.  Or returns why it cannot connect.
+ * next attempt uses it.  All attempts of a transport must go to the same place.  True: on_open()
+ * follows unless the transport is closed before.  False: it cannot connect, and *ret_why says why.
  */
-const char *transport_open(struct transport *transport, const struct transport_to *to,
-                           unsigned turn);
+bool transport_open(struct transport *transport, const struct transport_to *to, unsigned turn,
+                    struct reason *ret_why);
 
 /* Why the transport is not open, if the time for that is over: "timeout while connecting". */
-const char *transport_silence(const struct transport *transport);
+enum why transport_silence(const struct transport *transport);
 
 /*
  * Read up to room bytes of an open transport.  Returns their number; 0: there are none now; -1: the
- * connection has ended, and *ret_error says why.  After a -1 of a read or a write, the owner
+ * connection has ended, and *ret_why says why.  After a -1 of a read or a write, the owner
  * neither reads nor writes, and closes the transport before the loop sleeps.  Until then on_bytes()
  * and on_space() may still be called.
  */
-ssize_t transport_read(struct transport *transport, char *buf, size_t room, const char **ret_error);
+ssize_t transport_read(struct transport *transport, char *buf, size_t room, struct reason *ret_why);
 
 /* Write as many bytes as there is room for now.  Returns as transport_read() does. */
 ssize_t transport_write(struct transport *transport, const char *bytes, size_t len,
-                        const char **ret_error);
+                        struct reason *ret_why);
 
 /* Turn calls of on_space() on or off. */
 void transport_await_space(struct transport *transport, bool on);

@@ -27,13 +27,13 @@ void counts_on_end(const struct redlock_lease *lease, int status, drift_time sin
 }
 
 void counts_on_refusal(const struct redlock_lease *lease, unsigned master, const struct vote *vote,
-                       const char *error)
+                       bool has_reason)
 {
     struct peer_counts *counts = &lease->leases->masters->peers.counts[master];
 
     if (vote->forbidden)
         counts->forbidden++;
-    else if (vote->vote == QUORUM_VOTE_VOID || vote->outdated || error[0] == '\0')
+    else if (vote->vote == QUORUM_VOTE_VOID || vote->outdated || !has_reason)
         counts->void_state++;
     else
         counts->errors++;

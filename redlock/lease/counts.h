@@ -42,7 +42,7 @@ void counts_on_end(const struct redlock_lease *lease, int status, drift_time sin
 
 /* An answer is NONE or VOID.  error: what is wrong with the master, or "". */
 void counts_on_refusal(const struct redlock_lease *lease, unsigned master, const struct vote *vote,
-                       const char *error);
+                       bool has_reason);
 
 /* The time for the answers to what was sent is over.  owing: masters that have not answered. */
 void counts_on_timeout(const struct redlock_lease *lease, drift_time sent, quorum_mask owing,

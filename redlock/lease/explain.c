@@ -37,26 +37,40 @@ struct answers {
     quorum_mask absent;  /* They never stored it, so they were not asked to renew it. */
 };
 
-/* What is wrong with a master.  Empty: nothing. */
-static const char *trouble_of(const struct masters *masters, unsigned m,
-                              const struct answers *answers, const char *silence)
+/* What the lease saw of a master.  NONE: nothing, so that what the link says counts. */
+static enum why seen_of(const struct masters *masters, unsigned m, const struct answers *answers)
 {
-    const char *error = masters_error(masters, m);
+    bool is_well = masters_reason(masters, m)->why == WHY_NONE;
 
-    if (!masters_concern(masters, m))
-        return "";
     if (answers->gone & mask_of(m))
-        return "does not store it any more";
+        return WHY_NOT_STORED_NOW;
     if (answers->absent & masters->peers.up & mask_of(m))
-        return "does not store it";
+        return WHY_NOT_STORED;
     if (masters->peers.up & answers->silent & mask_of(m))
-        return silence;
+        return WHY_NO_ANSWER;
     /* The link keeps the latest refusal of any lease, until a yes to any lease. */
-    if (masters->peers.up & answers->refused & mask_of(m) && error[0] == '\0')
-        return "the ACL forbids it: NOPERM";
-    if (!masters_is_linked(masters, m) && error[0] == 0)
-        return "its queue of commands is full"; /* See LINK_ASKS_MAX. */
-    return error;
+    if ((masters->peers.up & answers->refused & mask_of(m)) != 0 && is_well)
+        return WHY_FORBIDS;
+    return !masters_is_linked(masters, m) && is_well ? WHY_QUEUE_FULL : WHY_NONE;
+}
+
+/* What is wrong with a master.  NONE: nothing. */
+static void trouble_of(const struct leases *leases, unsigned m, const struct answers *answers,
+                       struct reason *ret_why)
+{
+    const struct masters *masters = leases->masters;
+    enum why seen;
+
+    reason_set(ret_why, WHY_NONE);
+    if (!masters_concern(masters, m))
+        return;
+    seen = seen_of(masters, m, answers);
+    if (seen == WHY_NONE)
+        *ret_why = *masters_reason(masters, m);
+    else
+        reason_set(ret_why, seen);
+    if (seen == WHY_NO_ANSWER)
+        ret_why->number = (int)drift_to_ms(leases->reply_timeout);
 }
 
 /* status: that of the call which failed.  The troubles that led to it come first. */
@@ -65,17 +79,13 @@ static void list_troubles(const struct leases *leases, struct answers answers, i
 {
     const struct masters *masters = leases->masters;
     struct trouble troubles[QUORUM_MASTERS_MAX];
-    char silence[48];
 
-    (void)snprintf(silence, sizeof silence, "no answer within %u ms",
-                   drift_to_ms(leases->reply_timeout));
     for (unsigned m = 0; m < masters->peers.len; m++) {
-        const char *error = trouble_of(masters, m, &answers, silence);
-
-        troubles[m] = (struct trouble){masters_name(masters, m), error, false};
+        troubles[m].name = masters_name(masters, m);
+        trouble_of(leases, m, &answers, &troubles[m].why);
     }
     troubles_weigh(troubles, masters->peers.len, &masters->peers.members, status);
-    troubles_list(troubles, masters->peers.len, buf, size);
+    troubles_list(troubles, masters->peers.len, env_now(leases->env), buf, size);
 }
 
 void explain_ready(const struct leases *leases, int status)
@@ -236,11 +246,14 @@ static quorum_mask renewing(const struct redlock_lease *lease)
 {
     const struct masters *masters = lease->leases->masters;
     const struct answers answers = answers_of(lease);
+    struct reason why;
     quorum_mask well = 0;
 
-    for (unsigned m = 0; m < masters->peers.len; m++)
-        if (trouble_of(masters, m, &answers, "silent")[0] == '\0')
+    for (unsigned m = 0; m < masters->peers.len; m++) {
+        trouble_of(lease->leases, m, &answers, &why);
+        if (why.why == WHY_NONE)
             well |= mask_of(m);
+    }
     return well & members_all(&masters->peers.members);
 }
 

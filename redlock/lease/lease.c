@@ -449,9 +449,9 @@ static bool send_in_full(struct redlock_lease *lease, unsigned master, uint32_t 
     return true;
 }
 
-/* Take in a master's vote.  error says what is wrong with that master, or is "". */
+/* Take in a master's vote.  why says what is wrong with that master, or is NULL. */
 static void on_vote(struct redlock_lease *lease, unsigned master, const struct ask *ask,
-                    const struct vote *vote, const char *error)
+                    const struct vote *vote, const struct reason *why)
 {
     const struct kind *kind = lease_kind(lease);
     struct masters *masters = lease->leases->masters;
@@ -473,14 +473,14 @@ static void on_vote(struct redlock_lease *lease, unsigned master, const struct a
     };
 
     if (vote->vote > QUORUM_VOTE_NO && !lacks_script)
-        counts_on_refusal(lease, master, vote, error);
+        counts_on_refusal(lease, master, vote, why != NULL);
     if (vote->outdated)
         masters_look_again(masters, master);
     if (vote->relink)
-        masters_relink(masters, master, error);
+        masters_relink(masters, master, why);
     /* The link's note already says why a vote is void. */
     else if (!lacks_script && vote->vote != QUORUM_VOTE_VOID)
-        masters_note(masters, master, error);
+        masters_note(masters, master, why);
     if (vote->vote == QUORUM_VOTE_YES && !masters_count(masters, master, command, lease->q.sent)) {
         event.vote = stores(command) ? QUORUM_VOTE_VOID : QUORUM_VOTE_NONE;
         masters->peers.counts[master].void_clock++;
@@ -526,6 +526,7 @@ void leases_on_answer(struct leases *leases, unsigned master, const struct ask *
 {
     struct redlock_lease *lease = table_find(leases, ask->slot, ask->serial);
     struct vote vote;
+    struct reason why;
 
     if (lease == NULL)
         return;
@@ -533,7 +534,7 @@ void leases_on_answer(struct leases *leases, unsigned master, const struct ask *
     if (ask->what == QUORUM_CMD_EXTEND && vote_revoked(reply) != NULL)
         explain_revoked(lease, master, vote_revoked(reply));
     if (!masters_hold(leases->masters, master, ask, &vote))
-        on_vote(lease, master, ask, &vote, vote_error(&vote, reply));
+        on_vote(lease, master, ask, &vote, vote_reason(&vote, reply, &why) ? &why : NULL);
 }
 
 void leases_on_vote(struct leases *leases, unsigned master, const struct ask *ask,
@@ -542,7 +543,7 @@ void leases_on_vote(struct leases *leases, unsigned master, const struct ask *as
     struct redlock_lease *lease = table_find(leases, ask->slot, ask->serial);
 
     if (lease != NULL)
-        on_vote(lease, master, ask, vote, "");
+        on_vote(lease, master, ask, vote, NULL);
 }
 
 /* The machine knows nothing of it. */

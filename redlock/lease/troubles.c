@@ -6,37 +6,22 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "redlock/base/message.h"
-#include "redlock/base/text.h"
-#include "redlock/redlock.h"
-#include "redlock/wire/forbidden.h"
 
 #define NUMBERS_MAX 64 /* Enough for the numbers of all masters, with commas. */
 #define PLACES_MAX 128 /* Of the places of a group.  Chosen: those of five IPv4 masters fit. */
 
 /* ---- Weight ---- */
 
-/* The status of a call that fails for this reason alone: see prospect.c. */
-static int status_of(const char *error)
-{
-    enum msg message = message_of_reason(error);
-
-    if (forbidden_is(error))
-        return REDLOCK_E_FORBIDDEN;
-    if (message == MSG_WARMING || message == MSG_CLOCK)
-        return REDLOCK_NOT_READY;
-    if (message == MSG_WRONG_SET || message == MSG_SET_CLOSED)
-        return REDLOCK_E_WRONG_SET;
-    return REDLOCK_UNREACHABLE;
-}
-
 /* True: the master is connected, and what it will answer is not known. */
 static bool is_open(const struct trouble *trouble)
 {
-    return strstr(trouble->error, "has not answered yet") != NULL;
+    return trouble->why.why == WHY_UNANSWERED;
+}
+
+static bool is_any(const struct trouble *trouble)
+{
+    return trouble->why.why != WHY_NONE;
 }
 
 void troubles_weigh(struct trouble *troubles, unsigned troubles_len, const struct members *members,
@@ -45,61 +30,32 @@ void troubles_weigh(struct trouble *troubles, unsigned troubles_len, const struc
     quorum_mask well = 0, all = members_all(members);
 
     for (unsigned m = 0; m < troubles_len; m++) {
-        troubles[m].decides =
-            troubles[m].error[0] != '\0' && status_of(troubles[m].error) == status;
-        if (troubles[m].error[0] == '\0' || is_open(&troubles[m]))
+        troubles[m].decides = is_any(&troubles[m]) && reason_status(&troubles[m].why) == status;
+        if (!is_any(&troubles[m]) || is_open(&troubles[m]))
             well |= mask_of(m);
     }
     if (all == 0 || members_decide(members, well & all))
         return; /* To found a set, all of them are needed. */
     for (unsigned m = 0; m < troubles_len; m++)
         if (is_open(&troubles[m]))
-            troubles[m].error = "";
+            troubles[m].why.why = WHY_NONE;
 }
 
 /* ---- Groups ---- */
 
-/* The length of a reason without the time at its end: "57.3 s". */
-static size_t len_without_time(const char *error)
-{
-    size_t len = strlen(error), at;
-
-    if (len < 2 || strcmp(error + len - 2, " s") != 0)
-        return len;
-    at = len - 2;
-    while (at > 0 && strchr("0123456789.", error[at - 1]) != NULL)
-        at--;
-    return at;
-}
-
-static bool is_same(const char *a, const char *b)
-{
-    size_t len = len_without_time(a);
-
-    if (strcmp(a, b) == 0)
-        return true;
-    return a[len] != '\0' && b[len_without_time(b)] != '\0' && len == len_without_time(b) &&
-           strncmp(a, b, len) == 0;
-}
-
-static double time_of(const char *error)
-{
-    return strtod(error + len_without_time(error), NULL);
-}
-
-/* The masters with this reason.  *ret_error: the one of them with the longest time. */
+/* The masters with this reason.  *ret_why: that of them which lasts longest. */
 static quorum_mask find_group(const struct trouble *troubles, unsigned troubles_len, unsigned first,
-                              const char **ret_error)
+                              const struct reason **ret_why)
 {
     quorum_mask group = mask_of(first);
 
-    *ret_error = troubles[first].error;
+    *ret_why = &troubles[first].why;
     for (unsigned m = first + 1; m < troubles_len; m++) {
-        if (!is_same(troubles[m].error, troubles[first].error))
+        if (!reason_is_same(&troubles[m].why, &troubles[first].why))
             continue;
         group |= mask_of(m);
-        if (time_of(troubles[m].error) > time_of(*ret_error))
-            *ret_error = troubles[m].error;
+        if (troubles[m].why.over_at > (*ret_why)->over_at)
+            *ret_why = &troubles[m].why;
     }
     return group;
 }
@@ -108,12 +64,12 @@ static quorum_mask find_group(const struct trouble *troubles, unsigned troubles_
 static bool comes_first(const struct trouble *troubles, unsigned troubles_len, unsigned m,
                         unsigned other)
 {
-    const char *error; /* Not needed. */
+    const struct reason *why; /* Not needed. */
 
     if (troubles[m].decides != troubles[other].decides)
         return troubles[m].decides;
-    return mask_count(find_group(troubles, troubles_len, m, &error)) >
-           mask_count(find_group(troubles, troubles_len, other, &error));
+    return mask_count(find_group(troubles, troubles_len, m, &why)) >
+           mask_count(find_group(troubles, troubles_len, other, &why));
 }
 
 /* The first master of the group that is to be listed next.  troubles_len: none is left. */
@@ -123,7 +79,7 @@ static unsigned next_group(const struct trouble *troubles, unsigned troubles_len
     unsigned next = troubles_len;
 
     for (unsigned m = 0; m < troubles_len; m++)
-        if (troubles[m].error[0] != '\0' && (listed & mask_of(m)) == 0 &&
+        if (is_any(&troubles[m]) && (listed & mask_of(m)) == 0 &&
             (next == troubles_len || comes_first(troubles, troubles_len, m, next)))
             next = m;
     return next;
@@ -182,41 +138,29 @@ static void write_places(const struct trouble *troubles, quorum_mask group, char
     (void)snprintf(buf + len, PLACES_MAX - len, ")");
 }
 
-/* What stands between several masters and their reason. */
-static const char *before_reason(const char *error)
-{
-    if (text_begins_with_verb(error))
-        return ": each ";
-    return strncmp(error, "its ", 4) == 0 ? ", each: " : ": ";
-}
-
-/* What hiredis says of a byte that begins no reply. */
-static bool speaks_otherwise(const char *error)
-{
-    return strstr(error, "garbage: Protocol error, got ") != NULL;
-}
-
 /* As snprintf(): returns the length that it needs. */
-static size_t write_group(const struct trouble *troubles, quorum_mask group, const char *error,
-                          const char *before, bool has_places, char *buf, size_t size)
+static size_t write_group(const struct trouble *troubles, quorum_mask group,
+                          const struct reason *why, drift_time now, const char *before,
+                          bool has_places, char *buf, size_t size)
 {
-    const char *end = speaks_otherwise(error) ? " (not a Redis server?)" : "";
-    char numbers[NUMBERS_MAX], places[PLACES_MAX] = "";
+    char numbers[NUMBERS_MAX], places[PLACES_MAX] = "", text[REASON_TEXT_MAX];
     unsigned first = 0;
 
     while (!(group & mask_of(first)))
         first++;
+    (void)reason_write(why, now, text, sizeof text);
     if (mask_count(group) == 1)
-        return (size_t)snprintf(buf, size, "%smaster %u (%s): %s%s", before, first + 1,
-                                troubles[first].name, error, end);
+        return (size_t)snprintf(buf, size, "%smaster %u (%s): %s", before, first + 1,
+                                troubles[first].name, text);
     write_numbers(group, numbers);
     if (has_places)
         write_places(troubles, group, places);
-    return (size_t)snprintf(buf, size, "%smasters %s%s%s%s%s", before, numbers, places,
-                            before_reason(error), error, end);
+    return (size_t)snprintf(buf, size, "%smasters %s%s%s%s", before, numbers, places,
+                            reason_joint(why), text);
 }
 
-void troubles_list(const struct trouble *troubles, unsigned troubles_len, char *buf, size_t size)
+void troubles_list(const struct trouble *troubles, unsigned troubles_len, drift_time now, char *buf,
+                   size_t size)
 {
     static const char dots[] = "; ...";
     quorum_mask listed = 0;
@@ -227,13 +171,14 @@ void troubles_list(const struct trouble *troubles, unsigned troubles_len, char *
     buf[0] = '\0';
     while ((m = next_group(troubles, troubles_len, listed)) < troubles_len) {
         size_t room = size - len - sizeof dots, more;
-        const char *error;
-        quorum_mask group = find_group(troubles, troubles_len, m, &error);
+        const char *before = len > 0 ? "; " : "";
+        const struct reason *why;
+        quorum_mask group = find_group(troubles, troubles_len, m, &why);
 
         listed |= group;
-        more = write_group(troubles, group, error, len > 0 ? "; " : "", true, buf + len, room);
+        more = write_group(troubles, group, why, now, before, true, buf + len, room);
         if (more >= room)
-            more = write_group(troubles, group, error, len > 0 ? "; " : "", false, buf + len, room);
+            more = write_group(troubles, group, why, now, before, false, buf + len, room);
         if (more >= room) { /* The first group's text is cut where it does not fit. */
             memcpy(buf + (len > 0 ? len : room - 1), dots, sizeof dots);
             return;

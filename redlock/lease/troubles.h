@@ -11,12 +11,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "redlock/base/reason.h"
 #include "redlock/core/members.h"
 
 struct trouble {
     const char *name;  /* The place of the master: "10.0.0.5:6379". */
-    const char *error; /* What is wrong with it.  "": nothing. */
-    bool decides;      /* It is of the kind that the call failed for.  Equal for equal errors. */
+    struct reason why; /* What is wrong with it.  NONE: nothing. */
+    bool decides;      /* It is of the kind that the call failed for.  Equal for equal reasons. */
 };
 
 /*
@@ -29,10 +30,11 @@ void troubles_weigh(struct trouble *troubles, unsigned troubles_len, const struc
 /*
  * Write the troubles, by groups; masters are numbered from 1.  The groups that decide come first,
  * and of two such groups, or of two others, the one with more masters.  Reasons that differ only in
- * a time at their end, as in "in at most 57.3 s", are one reason, with the longest of the times. If
- * the places of a group do not fit into buf, only its numbers are written.  "..." stands for all
- * groups that do not fit.  size must be at least 16, and troubles_len at most QUORUM_MASTERS_MAX.
+ * the time until they may be over are one reason, with the longest of the times.  If the places of
+ * a group do not fit into buf, only its numbers are written.  "..." stands for all groups that do
+ * not fit.  size must be at least 16, and troubles_len at most QUORUM_MASTERS_MAX.
  */
-void troubles_list(const struct trouble *troubles, unsigned troubles_len, char *buf, size_t size);
+void troubles_list(const struct trouble *troubles, unsigned troubles_len, drift_time now, char *buf,
+                   size_t size);
 
 #endif /* REDLOCK_TROUBLES_H */

@@ -98,7 +98,7 @@ void listener_on_left(struct listener *listener, quorum_mask left)
 {
     for (unsigned m = 0; left >> m != 0; m++)
         if ((left & mask_of(m)) != 0 && listener->links[m] != NULL) {
-            link_relink(listener->links[m], "is no member any more");
+            link_relink_for(listener->links[m], WHY_LEFT);
             listener->left |= mask_of(m);
         }
     listener->linked &= (quorum_mask)~left;

@@ -12,7 +12,7 @@
 #include <sodium.h>
 
 #include "redlock/base/text.h"
-#include "redlock/wire/forbidden.h"
+#include "redlock/wire/redis_error.h"
 #include "redlock/wire/reply.h"
 #include "redlock/wire/script.h"
 #include "redlock/link/reader.h"
@@ -210,63 +210,48 @@ static void read_info(const struct reply *reply, const char *password, struct ma
     info->uptime_s = read_number(text, "\nuptime_in_seconds:");
 }
 
-/* Why the server must not vote.  NULL: it may. */
-static const char *refusal_of(const struct master_info *info)
+/* Why the server must not vote.  NONE: it may. */
+static enum why refusal_of(const struct master_info *info)
 {
     if (strcmp(info->role, "slave") == 0)
-        return "is a replica, not a master";
+        return WHY_REPLICA;
     if (strcmp(info->mode, "cluster") == 0)
-        return "is a node of a Redis Cluster, not a master by itself";
+        return WHY_CLUSTER;
     if (info->loading == '1')
-        return "is still loading its data";
-    return NULL;
+        return WHY_LOADING;
+    return WHY_NONE;
 }
 
-static const char *step_name(enum handshake_step step)
-{
-    switch (step) {
-    case HANDSHAKE_AUTH:
-        return "AUTH";
-    case HANDSHAKE_SELECT:
-        return "SELECT";
-    case HANDSHAKE_RELEASE:
-    case HANDSHAKE_EXTEND:
-        return "SCRIPT LOAD";
-    case HANDSHAKE_INFO:
-        return "INFO";
-    case HANDSHAKE_FSYNC:
-    case HANDSHAKE_REWRITE:
-        return "CONFIG GET";
-    case HANDSHAKE_STEPS:
-        break;
-    }
-    return "?";
-}
-
-/* What is wrong with the answer to a step.  NULL: nothing. */
-static const char *judge(enum handshake_step step, const struct reply *reply)
+/* What is wrong with an answer that is no error.  NONE: nothing. */
+static enum why judge(enum handshake_step step, const struct reply *reply)
 {
     const char *sha1 = NULL;
 
     switch (step) {
     case HANDSHAKE_AUTH:
     case HANDSHAKE_SELECT:
-        return reply->type == REPLY_STATUS ? NULL : "answered with garbage";
+        return reply->type == REPLY_STATUS ? WHY_NONE : WHY_GARBAGE;
     case HANDSHAKE_RELEASE:
         sha1 = script_all[SCRIPT_RELEASE].sha1;
         break;
     case HANDSHAKE_EXTEND:
         sha1 = script_all[SCRIPT_EXTEND].sha1;
         break;
-    case HANDSHAKE_INFO: /* An ACL may forbid these. */
+    case HANDSHAKE_INFO:
     case HANDSHAKE_FSYNC:
     case HANDSHAKE_REWRITE:
     case HANDSHAKE_STEPS:
-        return NULL;
+        return WHY_NONE;
     }
-    if (reply->type != REPLY_TEXT || strcmp(reply->text, sha1) != 0)
-        return "gave another digest than ours: not a Redis?";
-    return NULL;
+    return reply->type == REPLY_TEXT && strcmp(reply->text, sha1) == 0 ? WHY_NONE : WHY_DIGEST;
+}
+
+/* The user has no right to the command, or has not logged in. */
+static bool is_refused(const char *error)
+{
+    enum why why = redis_error_kind(error);
+
+    return why == WHY_ERROR_RIGHT || why == WHY_ERROR_LOGIN;
 }
 
 /* Store what the server reports about itself.  An ACL may forbid each of these. */
@@ -277,7 +262,7 @@ static void learn(enum handshake_step step, const struct reply *reply, const cha
 
     if (step == HANDSHAKE_INFO) {
         info->syncs = false;
-        info->forbids = reply->type == REPLY_ERROR && forbidden_is(reply->text);
+        info->forbids = reply->type == REPLY_ERROR && is_refused(reply->text);
         read_info(reply, password, info);
     } else if (step == HANDSHAKE_FSYNC) {
         info->syncs = told && strcmp(reply->text, "always") == 0;
@@ -301,51 +286,79 @@ static int shown_len(const char *answer, const char *password)
     return (int)len;
 }
 
+static enum reason_at at_step(enum handshake_step step)
+{
+    return step == HANDSHAKE_AUTH ? AT_LOGIN : step == HANDSHAKE_SELECT ? AT_SELECT : AT_SCRIPT;
+}
+
+/* An error without a code of its own refuses the password: each version says it otherwise. */
+static void explain_login(const struct handshake *handshake, enum why kind, const char *error,
+                          struct reason *ret_why)
+{
+    char shown[REASON_WORDS_MAX];
+
+    (void)snprintf(shown, sizeof shown, "%.*s", shown_len(error, handshake->uri->password), error);
+    reason_quote(ret_why, kind == WHY_ERROR ? WHY_ERROR_LOGIN : kind, shown, NULL);
+}
+
+/* The server answered a step with this error. */
+static void explain_error(const struct handshake *handshake, enum handshake_step step,
+                          const char *error, struct reason *ret_why)
+{
+    const enum why kind = redis_error_kind(error);
+
+    if (kind == WHY_ERROR_LOADING) {
+        reason_set(ret_why, WHY_LOADING);
+    } else if (step == HANDSHAKE_AUTH) {
+        explain_login(handshake, kind, error, ret_why);
+        ret_why->at = AT_LOGIN;
+    } else if (kind == WHY_ERROR_LOGIN) {
+        reason_quote(ret_why, handshake->uri->tls ? WHY_NO_LOGIN_TLS : WHY_NO_LOGIN, error, NULL);
+    } else {
+        reason_quote(ret_why, kind, error, NULL);
+        ret_why->at = at_step(step);
+    }
+}
+
+/* An ACL may forbid these steps, and nothing depends on them but the restart guard. */
+static bool is_optional(enum handshake_step step)
+{
+    return step == HANDSHAKE_INFO || step == HANDSHAKE_FSYNC || step == HANDSHAKE_REWRITE;
+}
+
 enum handshake_result handshake_on_reply(struct handshake *handshake, const struct reply *reply,
-                                         struct master_info *info, char *error, size_t error_size)
+                                         struct master_info *info, struct reason *ret_why)
 {
     enum handshake_step step = handshake->steps[handshake->steps_done++];
-    const char *trouble = judge(step, reply);
+    const bool is_error = reply->type == REPLY_ERROR;
+    enum why wrong;
 
     assert(handshake->steps_done <= handshake->steps_len);
-    if (reply->type == REPLY_ERROR && strncmp(reply->text, "LOADING ", 8) == 0) {
-        (void)snprintf(error, error_size, "is still loading its data");
+    if (is_error && (!is_optional(step) || redis_error_kind(reply->text) == WHY_ERROR_LOADING)) {
+        explain_error(handshake, step, reply->text, ret_why);
         return HANDSHAKE_FAILED;
     }
-    if (reply->type == REPLY_ERROR && step != HANDSHAKE_INFO && step != HANDSHAKE_FSYNC &&
-        step != HANDSHAKE_REWRITE)
-        trouble = reply->text;
-    if (trouble != NULL && step == HANDSHAKE_AUTH) {
-        (void)snprintf(error, error_size, "AUTH: %.*s",
-                       shown_len(trouble, handshake->uri->password), trouble);
-        return HANDSHAKE_FAILED;
-    }
-    if (trouble != NULL && strncmp(trouble, "NOAUTH ", 7) == 0) {
-        (void)snprintf(error, error_size,
-                       "needs a password in the list of masters, as in "
-                       "%s://:PASSWORD@HOST:PORT: %s",
-                       handshake->uri->tls ? "rediss" : "redis", trouble);
-        return HANDSHAKE_FAILED;
-    }
-    if (trouble != NULL) {
-        (void)snprintf(error, error_size, "%s: %s", step_name(step), trouble);
+    wrong = judge(step, reply);
+    if (wrong != WHY_NONE) {
+        reason_set(ret_why, wrong);
+        ret_why->at = at_step(step);
         return HANDSHAKE_FAILED;
     }
     learn(step, reply, handshake->uri->password, info);
     if (handshake->steps_done < handshake->steps_len)
         return HANDSHAKE_GOES_ON;
-    trouble = refusal_of(info);
-    if (trouble == NULL)
+    wrong = refusal_of(info);
+    if (wrong == WHY_NONE)
         return HANDSHAKE_DONE;
-    (void)snprintf(error, error_size, "%s", trouble);
+    reason_set(ret_why, wrong);
     return HANDSHAKE_FAILED;
 }
 
-const char *handshake_hint(const struct handshake *handshake)
+bool handshake_may_be_tls(const struct handshake *handshake)
 {
     const struct uri *uri = handshake->uri;
 
-    return handshake->steps_done == 0 && !uri->tls && uri->path == NULL ? URI_UNANSWERED : "";
+    return handshake->steps_done == 0 && !uri->tls && uri->path == NULL;
 }
 
 /* ---- Judging ---- */
@@ -367,13 +380,11 @@ bool handshake_is_same(const struct master_info *a, const struct master_info *b)
     return is_run_id(a->run_id) && strcmp(a->run_id, b->run_id) == 0;
 }
 
-/* The code at the end is what forbidden_is() looks for. */
-const char *handshake_refuses(const struct master_info *info)
+enum why handshake_refuses(const struct master_info *info)
 {
     if (is_run_id(info->run_id))
-        return NULL;
-    return info->forbids ? "the ACL forbids INFO, which the restart guard needs: NOPERM"
-                         : "INFO reports no run_id, which the restart guard needs";
+        return WHY_NONE;
+    return info->forbids ? WHY_NO_INFO : WHY_NO_RUN_ID;
 }
 
 bool handshake_is_durable(const struct master_info *info)

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "redlock/base/reason.h"
+
 struct reply;
 struct uri;
 
@@ -64,13 +66,13 @@ enum handshake_result { HANDSHAKE_GOES_ON, HANDSHAKE_DONE, HANDSHAKE_FAILED };
 
 /*
  * Take the next answer, and store what it reports in *info.  DONE: the server may be asked for a
- * lock.  FAILED: it must not be, and error says why.
+ * lock.  FAILED: it must not be, and *ret_why says why.
  */
 enum handshake_result handshake_on_reply(struct handshake *handshake, const struct reply *reply,
-                                         struct master_info *info, char *error, size_t error_size);
+                                         struct master_info *info, struct reason *ret_why);
 
-/* What to add to the error of a connection that broke during the greeting.  "": nothing. */
-const char *handshake_hint(const struct handshake *handshake);
+/* True: a connection that broke during the greeting may be one of TLS. */
+bool handshake_may_be_tls(const struct handshake *handshake);
 
 /* True if INFO reported anything.  False for a zeroed struct. */
 bool handshake_is_informed(const struct master_info *info);
@@ -82,9 +84,9 @@ bool handshake_is_informed(const struct master_info *info);
  */
 bool handshake_is_same(const struct master_info *a, const struct master_info *b);
 
-/* Why the restart guard, which recognises a master by its run_id, must refuse it.  NULL: it may
+/* Why the restart guard, which recognises a master by its run_id, must refuse it.  NONE: it may
  * not. */
-const char *handshake_refuses(const struct master_info *info);
+enum why handshake_refuses(const struct master_info *info);
 
 /* True if each write that the master confirms survives a restart, according to its settings. */
 bool handshake_is_durable(const struct master_info *info);

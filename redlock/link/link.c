@@ -4,20 +4,16 @@
 #include "redlock/link/link.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <hiredis/hiredis.h>
 #include <sodium.h>
 
-#include "redlock/base/text.h"
 #include "redlock/io/env.h"
 #include "redlock/link/queue.h"
 #include "redlock/link/reader.h"
 #include "redlock/link/stream.h"
-
-#define ERROR_MAX 240
 
 /* The pause between two attempts doubles from the first to the last.  Up to a half is taken off at
  * random, so that clients that lost a master together come back at different times.  Chosen:
@@ -53,7 +49,7 @@ struct link {
 
     struct queue queue;
     bool full;             /* The queue takes no more commands for now. */
-    bool doomed;           /* The link goes down; error says why.  Until then it does no I/O. */
+    bool doomed;           /* The link goes down; why says why.  Until then it does no I/O. */
     bool mute;             /* The master does not answer: closing drops unsent bytes. */
     bool refused;          /* The failure of the greeting was news already. */
     bool served;           /* The latest completed greeting brought the link up. */
@@ -63,31 +59,34 @@ struct link {
     unsigned silent_looks;
 
     struct master_info info;
-    char error[ERROR_MAX];
+    struct reason why;
 };
-
-/* The text may come from a master, and goes into a message of one line. */
-static void set_error(struct link *link, const char *what, const char *why)
-{
-    (void)snprintf(link->error, sizeof link->error, "%s%s", what, why);
-    (void)text_end_error(text_clean(link->error));
-}
 
 static void mark_dirty(struct link *link)
 {
     *link->config.dirty |= mask_of(link->config.number);
 }
 
-static void doom(struct link *link, const char *what, const char *why)
+/* link->why says why. */
+static void doom(struct link *link)
 {
-    set_error(link, what, why);
     link->doomed = true;
     mark_dirty(link);
 }
 
-static void break_off(struct link *link, const char *error)
+static void doom_for(struct link *link, enum why why)
 {
-    doom(link, error, link->state == LINK_GREETING ? handshake_hint(&link->handshake) : "");
+    reason_set(&link->why, why);
+    doom(link);
+}
+
+/* The stream has failed. */
+static void break_off(struct link *link)
+{
+    if (link->state == LINK_GREETING && link->why.at == AT_ANYTHING &&
+        handshake_may_be_tls(&link->handshake))
+        link->why.at = AT_GREETING;
+    doom(link);
 }
 
 /* ---- Down ---- */
@@ -125,7 +124,8 @@ static void drop_asks(struct link *link)
     }
 }
 
-/* Take the link down, or end its attempt; error says why.  No caller up the stack uses the link. */
+/* Take the link down, or end its attempt; link->why says why.  No caller up the stack uses the
+ * link. */
 static void go_down(struct link *link)
 {
     bool was_up = link->state == LINK_UP, greeted = link->state == LINK_GREETING;
@@ -155,7 +155,7 @@ static void append(struct link *link, const char *bytes, size_t len)
     if (queue_append(&link->queue, bytes, len))
         mark_dirty(link);
     else
-        doom(link, "out of memory", "");
+        doom_for(link, WHY_NO_MEMORY);
 }
 
 static bool has_room(const struct link *link)
@@ -178,7 +178,7 @@ void link_send(struct link *link, const struct ask *ask, const char *command, si
     if (link->doomed)
         return;
     if (!queue_append_ask(&link->queue, ask, command, command_len)) {
-        doom(link, "out of memory", "");
+        doom_for(link, WHY_NO_MEMORY);
         return;
     }
     mark_dirty(link);
@@ -197,7 +197,7 @@ void link_say(struct link *link, const char *command, size_t command_len)
     if (has_room(link))
         append(link, command, command_len);
     else
-        doom(link, "takes no commands", "");
+        doom_for(link, WHY_DEAF);
 }
 
 /* ---- Writing ---- */
@@ -216,13 +216,12 @@ static void look_if_full(struct link *link)
 static void write_out(struct link *link)
 {
     struct queue *queue = &link->queue;
-    const char *error;
     ssize_t n = 1;
 
     while (queue_unsent_len(queue) > 0 && n > 0) {
-        n = stream_write(&link->stream, queue_unsent(queue), queue_unsent_len(queue), &error);
+        n = stream_write(&link->stream, queue_unsent(queue), queue_unsent_len(queue), &link->why);
         if (n < 0) {
-            break_off(link, error);
+            break_off(link);
             return;
         }
         queue->out_sent += (size_t)n;
@@ -258,13 +257,11 @@ void link_flush(struct link *link)
 static void come_up(struct link *link)
 {
     const bool guarded = !link->config.listens && link->config.guarded;
-    const char *note = "the restart guard has not checked it yet; the connect timeout is ";
-    char time[16] = ""; /* So long a first lock waits for the guard. */
 
-    if (guarded)
-        (void)snprintf(time, sizeof time, "%u ms", drift_to_ms(link->config.connect_timeout));
     link->state = LINK_UP;
-    set_error(link, guarded ? note : "", time); /* Until the guard has read the marker. */
+    reason_set(&link->why, guarded ? WHY_UNCHECKED : WHY_NONE);
+    if (guarded) /* So long a first lock waits for the guard to read the marker. */
+        link->why.number = (int)drift_to_ms(link->config.connect_timeout);
     stream_set_timer(&link->stream, DRIFT_NEVER);
     link->events->on_link(link->cookie, link->config.number, NULL);
 }
@@ -278,9 +275,9 @@ static void say_greeting(struct link *link)
                      : handshake_begin(&link->handshake, config->uri, config->guarded, &bytes);
 
     if (link->attempts == 0)
-        set_error(link, "connected, but has not answered yet", "");
+        reason_set(&link->why, WHY_UNANSWERED);
     if (len == 0) {
-        doom(link, "out of memory", "");
+        doom_for(link, WHY_NO_MEMORY);
         return;
     }
     append(link, bytes, len);
@@ -295,7 +292,7 @@ static void greet(struct link *link)
     link->silent_looks = 0;
     link->parser = reader_new(&link->reply);
     if (link->parser == NULL)
-        doom(link, "out of memory", "");
+        doom_for(link, WHY_NO_MEMORY);
     else if (link->config.listens && link->config.uri->password == NULL)
         come_up(link);
     else
@@ -311,29 +308,25 @@ static bool has_bytes(const struct redisReader *parser)
 
 static void on_greeting(struct link *link)
 {
-    char error[ERROR_MAX];
-    const char *reason = NULL;
-
-    switch (handshake_on_reply(&link->handshake, &link->reply, &link->info, error, sizeof error)) {
+    switch (handshake_on_reply(&link->handshake, &link->reply, &link->info, &link->why)) {
     case HANDSHAKE_GOES_ON:
         return;
     case HANDSHAKE_FAILED:
-        doom(link, "", error);
+        doom(link);
         return;
     case HANDSHAKE_DONE:
         break;
     }
     if (has_bytes(link->parser)) {
-        doom(link, "sent a reply without a request", "");
+        doom_for(link, WHY_UNASKED);
         return;
     }
-    if (!link->config.listens)
-        reason = link->events->may_serve(link->cookie, link->config.number);
-    link->served = reason == NULL;
-    if (reason != NULL)
-        doom(link, "", reason);
-    else
+    link->served = link->config.listens ||
+                   link->events->may_serve(link->cookie, link->config.number, &link->why);
+    if (link->served)
         come_up(link);
+    else
+        doom(link);
 }
 
 /* ---- Receiving ---- */
@@ -348,7 +341,7 @@ static void on_answer(struct link *link)
         return;
     }
     if (link->queue.asks_len == 0) {
-        doom(link, "sent a reply without a request", "");
+        doom_for(link, WHY_UNASKED);
         return;
     }
     ask = queue_take_ask(&link->queue);
@@ -363,15 +356,13 @@ static void take_replies(struct link *link)
 
     while (!link->doomed && has_bytes(link->parser)) {
         if (redisReaderGetReply(link->parser, &reply) != REDIS_OK) {
-            if (reader_met_too_long(link->parser))
-                doom(link, READER_TOO_LONG, "");
-            else
-                doom(link, "answered with garbage: ", link->parser->errstr);
+            reader_explain(link->parser, &link->why);
+            doom(link);
             return;
         }
         if (reply == NULL) {
             if (reader_overflows(link->parser))
-                doom(link, READER_TOO_LONG, "");
+                doom_for(link, WHY_TOO_LONG);
             return;
         }
         if (link->reply.type == REPLY_ERROR)
@@ -386,13 +377,12 @@ static void take_replies(struct link *link)
 static void read_bytes(struct link *link)
 {
     char bytes[READ_MAX];
-    const char *error;
-    ssize_t n = stream_read(&link->stream, bytes, sizeof bytes, &error);
+    ssize_t n = stream_read(&link->stream, bytes, sizeof bytes, &link->why);
 
     if (n < 0)
-        break_off(link, error);
+        break_off(link);
     else if (n > 0 && redisReaderFeed(link->parser, bytes, (size_t)n) != REDIS_OK)
-        doom(link, "out of memory", "");
+        doom_for(link, WHY_NO_MEMORY);
     else
         take_replies(link);
 }
@@ -414,14 +404,12 @@ static void attempt(struct link *link)
 {
     const struct uri *uri = link->config.uri;
     const struct transport_to to = {.host = uri->host, .path = uri->path, .port = uri->port};
-    const char *error;
 
     assert(link->state == LINK_DOWN);
     stream_set_timer(&link->stream, link->config.connect_timeout);
     link->state = LINK_CONNECTING;
-    error = stream_open(&link->stream, &to, link->attempts);
-    if (error != NULL)
-        doom(link, "", error);
+    if (!stream_open(&link->stream, &to, link->attempts, &link->why))
+        doom(link);
 }
 
 static void look_for_silence(struct link *link)
@@ -438,7 +426,7 @@ static void look_for_silence(struct link *link)
         return;
     }
     link->mute = true;
-    doom(link, "takes commands and does not answer", "");
+    doom_for(link, WHY_HANGS);
 }
 
 static void time_out(struct link *link)
@@ -448,10 +436,10 @@ static void time_out(struct link *link)
         attempt(link);
         break;
     case LINK_CONNECTING:
-        doom(link, "", stream_silence(&link->stream));
+        doom_for(link, stream_silence(&link->stream));
         break;
     case LINK_GREETING:
-        doom(link, "connected, but does not answer", "");
+        doom_for(link, WHY_SILENT);
         break;
     case LINK_UP:
         look_for_silence(link);
@@ -467,13 +455,13 @@ static void end(struct link *link)
     link->events->on_done(link->cookie); /* This comes last: it may free the link. */
 }
 
-static void on_open(void *cookie, const char *error)
+static void on_open(void *cookie, const struct reason *why)
 {
     struct link *link = cookie;
 
     env_begin_event(link->config.env);
-    if (error != NULL)
-        doom(link, "", error);
+    if (why != NULL)
+        link_relink(link, why);
     else
         greet(link);
     link_write(link);
@@ -536,7 +524,7 @@ struct link *link_new(const struct link_config *config, const struct link_events
     link->config = *config;
     link->events = events;
     link->cookie = cookie;
-    set_error(link, "not connected yet", "");
+    reason_set(&link->why, WHY_NOT_CONNECTED);
     return link;
 }
 
@@ -557,16 +545,25 @@ void link_start(struct link *link)
     stream_set_timer(&link->stream, 0);
 }
 
-void link_relink(struct link *link, const char *reason)
+void link_relink(struct link *link, const struct reason *why)
 {
-    doom(link, "", reason);
+    link->why = *why;
+    doom(link);
 }
 
-void link_note(struct link *link, const char *error)
+void link_relink_for(struct link *link, enum why why)
 {
-    /* Nearly always both the new text and the old one are empty. */
-    if (!link->doomed && (error[0] != 0 || link->error[0] != 0))
-        set_error(link, "", error);
+    doom_for(link, why);
+}
+
+void link_note(struct link *link, const struct reason *why)
+{
+    if (link->doomed)
+        return;
+    if (why == NULL)
+        link->why.why = WHY_NONE; /* Nearly always it was. */
+    else
+        link->why = *why;
 }
 
 bool link_is_up(const struct link *link)
@@ -584,9 +581,9 @@ const char *link_name(const struct link *link)
     return link->config.uri->name;
 }
 
-const char *link_error(const struct link *link)
+const struct reason *link_reason(const struct link *link)
 {
-    return link->error;
+    return &link->why;
 }
 
 const struct master_info *link_info(const struct link *link)

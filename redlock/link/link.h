@@ -15,6 +15,7 @@
 
 #include "drift/drift.h"
 #include "redlock/base/mask.h"
+#include "redlock/base/reason.h"
 #include "redlock/link/ask.h"
 #include "redlock/link/handshake.h"
 #include "redlock/link/uri.h"
@@ -38,8 +39,8 @@ struct link_fall {
 };
 
 struct link_events {
-    /* The greeting succeeded.  Return NULL if the link may come up, or why it must stay down. */
-    const char *(*may_serve)(void *cookie, unsigned number);
+    /* The greeting succeeded.  True: the link may come up.  False: *ret_why says why not. */
+    bool (*may_serve)(void *cookie, unsigned number, struct reason *ret_why);
     /* fall NULL: the link came up.  Otherwise it fell, or did not come up. */
     void (*on_link)(void *cookie, unsigned number, const struct link_fall *fall);
     /* An answer to an ask, in order.  ask NULL: the reply is a push.  reply NULL: the link broke,
@@ -86,10 +87,11 @@ void link_write(struct link *link);
 void link_flush(struct link *link);
 
 /* Doom the link for this reason.  It goes down and connects anew. */
-void link_relink(struct link *link, const char *reason);
+void link_relink(struct link *link, const struct reason *why);
+void link_relink_for(struct link *link, enum why why);
 
-/* Set the text that link_error() returns, after a refusal.  "": nothing is wrong. */
-void link_note(struct link *link, const char *error);
+/* Set what link_reason() returns, after a refusal.  NULL: nothing is wrong. */
+void link_note(struct link *link, const struct reason *why);
 
 bool link_is_up(const struct link *link);
 /* True: the link is down between two attempts, and at least two attempts have failed in a row.  A
@@ -98,8 +100,8 @@ bool link_is_given_up(const struct link *link);
 
 /* "host:port". */
 const char *link_name(const struct link *link);
-/* Why the link is down, or what the master refused last.  "": nothing is wrong. */
-const char *link_error(const struct link *link);
+/* Why the link is down, or what the master refused last.  NONE: nothing is wrong. */
+const struct reason *link_reason(const struct link *link);
 /* What the master reported about itself at the latest greeting. */
 const struct master_info *link_info(const struct link *link);
 

@@ -184,11 +184,19 @@ bool reader_overflows(const struct redisReader *reader)
     return reader->len - reader->pos > REPLY_TEXT_MAX + FRAMING_MAX;
 }
 
-bool reader_met_too_long(const struct redisReader *reader)
+/* hiredis reports a lack of memory where take_string() or take_container() refused.  Of a byte that
+ * begins no reply it says 'Protocol error, got "H" as reply type byte'. */
+void reader_explain(const struct redisReader *reader, struct reason *ret_why)
 {
+    static const char other[] = "Protocol error, got ";
     const struct reply *reply = reader->privdata;
+    bool speaks_otherwise = strncmp(reader->errstr, other, sizeof other - 1) == 0;
 
-    return reply->is_too_long;
+    if (reply->is_too_long)
+        reason_set(ret_why, WHY_TOO_LONG);
+    else
+        reason_quote(ret_why, speaks_otherwise ? WHY_NO_PROTOCOL : WHY_BAD_PROTOCOL, reader->errstr,
+                     NULL);
 }
 
 /* "WRONGPASS invalid username-password pair" must stay readable with the password "password", and

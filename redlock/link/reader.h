@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 
+#include "redlock/base/reason.h"
 #include "redlock/wire/reply.h"
 
 /* INFO takes 5 KiB, and some 40 bytes for each database in use, each replica, and each kind of
@@ -18,8 +19,6 @@
 #define REPLY_TEXT_MAX (1024 * 1024)
 #define REPLY_ELEMENTS_MAX 1024 /* Of one array.  Chosen: no answer that we need comes close. */
 #define REPLY_DEPTH_MAX 4       /* Arrays in arrays.  Chosen: hiredis 1 allocates for each level. */
-
-#define READER_TOO_LONG "sent an answer that is too long or too deep"
 
 struct redisReader; /* Defined by hiredis. */
 
@@ -31,9 +30,8 @@ struct redisReader *reader_new(struct reply *reply);
  * a GiB for one text.  So check this after each feed, when all complete replies were taken. */
 bool reader_overflows(const struct redisReader *reader);
 
-/* True if the reader failed because a text was too long, or an array too long or too deep.  hiredis
- * reports a lack of memory then. */
-bool reader_met_too_long(const struct redisReader *reader);
+/* Why the reader failed. */
+void reader_explain(const struct redisReader *reader, struct reason *ret_why);
 
 /*
  * Hide the password in an error, because errors are shown.  A master, or somebody who answers in

@@ -7,7 +7,6 @@
 #include "redlock/link/stream.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "redlock/io/tls.h"
@@ -15,7 +14,6 @@
 /* The most bytes that one read takes from the transport.  They and a record that began earlier are
  * at most two records, so an owner reads three times at most.  Chosen: as a link does. */
 #define READ_MAX (16u << 10)
-#define ERROR_MAX 240
 
 /* The most bytes that the filter has to send: a record of the owner, and what TLS itself answers.
  * A server that makes TLS answer again and again, and reads nothing, would fill the memory. Chosen:
@@ -31,27 +29,35 @@ struct filter {
     const char *host;
     struct tls *tls; /* NULL: the transport is not open. */
     bool is_open;    /* The handshake is done. */
-    bool is_broken;  /* error says why.  The next read or write reports it. */
+    bool is_broken;  /* why says why.  The next read or write reports it. */
     bool lost;       /* The transport has failed. */
     bool heard;      /* The server said something after the handshake. */
     bool wants_space;
-    char error[ERROR_MAX];
+    struct reason why;
 };
 
-static void set_broken(struct filter *filter, const char *what, const char *why)
+static void set_broken(struct filter *filter, const struct reason *why)
 {
     if (!filter->is_broken)
-        (void)snprintf(filter->error, sizeof filter->error, "%s%s", what, why);
+        filter->why = *why;
     filter->is_broken = true;
 }
 
-/* A server that wants a certificate closes after the handshake of TLS 1.3.  Its alert may be lost,
- * because it does not read what we sent. */
-static const char *why_lost(const struct filter *filter)
+static void set_broken_by(struct filter *filter, enum why kind)
 {
-    if (!filter->is_open)
-        return "TLS handshake: ";
-    return filter->heard ? "" : "after the TLS handshake (is a client certificate wanted?): ";
+    struct reason why;
+
+    reason_set(&why, kind);
+    set_broken(filter, &why);
+}
+
+/* The transport failed.  A server that wants a certificate closes after the handshake of TLS 1.3.
+ * Its alert may be lost, because it does not read what we sent. */
+static void set_lost(struct filter *filter, struct reason *why)
+{
+    filter->lost = true;
+    why->at = !filter->is_open ? AT_TLS : filter->heard ? AT_ANYTHING : AT_AFTER_TLS;
+    set_broken(filter, why);
 }
 
 static bool has_unsent(const struct filter *filter)
@@ -64,18 +70,19 @@ static bool has_unsent(const struct filter *filter)
 /* Send what the filter has.  False: the transport failed. */
 static bool send_unsent(struct filter *filter)
 {
-    const char *bytes, *error;
+    const char *bytes;
+    struct reason why;
     size_t len;
     ssize_t n = 1;
 
     while (n > 0 && (len = tls_unsent(filter->tls, &bytes)) > 0) {
-        n = transport_write(filter->transport, bytes, len, &error);
+        n = transport_write(filter->transport, bytes, len, &why);
         if (n > 0)
             tls_sent(filter->tls, (size_t)n);
     }
-    filter->lost = n < 0;
+    filter->lost = false;
     if (n < 0)
-        set_broken(filter, why_lost(filter), error);
+        set_lost(filter, &why);
     else
         transport_await_space(filter->transport, filter->wants_space || has_unsent(filter));
     return n >= 0;
@@ -92,14 +99,14 @@ static void send_if_any(struct filter *filter)
 static ssize_t take_bytes(struct filter *filter)
 {
     char bytes[READ_MAX];
-    const char *error;
-    ssize_t n = transport_read(filter->transport, bytes, sizeof bytes, &error);
+    struct reason why;
+    ssize_t n = transport_read(filter->transport, bytes, sizeof bytes, &why);
 
-    filter->lost = n < 0;
+    filter->lost = false;
     if (n < 0)
-        set_broken(filter, why_lost(filter), error);
+        set_lost(filter, &why);
     else if (n > 0 && !tls_feed(filter->tls, bytes, (size_t)n))
-        set_broken(filter, "out of memory", "");
+        set_broken_by(filter, WHY_NO_MEMORY);
     return filter->is_broken ? -1 : n;
 }
 
@@ -109,7 +116,7 @@ static ssize_t take_bytes(struct filter *filter)
 static void fail(struct filter *filter)
 {
     stream_close(filter->stream, false);
-    filter->events->on_open(filter->cookie, filter->error);
+    filter->events->on_open(filter->cookie, &filter->why);
 }
 
 static void shake(struct filter *filter)
@@ -117,7 +124,7 @@ static void shake(struct filter *filter)
     int r = tls_shake(filter->tls);
 
     if (r < 0)
-        set_broken(filter, "", tls_error(filter->tls));
+        set_broken(filter, tls_error(filter->tls));
     send_if_any(filter); /* After a failure, the server is told. */
     if (filter->is_broken) {
         fail(filter);
@@ -130,17 +137,17 @@ static void shake(struct filter *filter)
 
 /* ---- Events of the transport ---- */
 
-static void on_open(void *cookie, const char *error)
+static void on_open(void *cookie, const struct reason *why)
 {
     struct filter *filter = cookie;
 
-    if (error != NULL) {
-        filter->events->on_open(filter->cookie, error);
+    if (why != NULL) {
+        filter->events->on_open(filter->cookie, why);
         return;
     }
     filter->tls = tls_new(filter->context, filter->host);
     if (filter->tls == NULL) {
-        set_broken(filter, "out of memory", "");
+        set_broken_by(filter, WHY_NO_MEMORY);
         fail(filter);
         return;
     }
@@ -226,19 +233,22 @@ void stream_done(struct stream *stream)
     free(stream->filter);
 }
 
-const char *stream_open_tls(struct stream *stream, const struct transport_to *to, unsigned turn)
+bool stream_open_tls(struct stream *stream, const struct transport_to *to, unsigned turn,
+                     struct reason *ret_why)
 {
     struct filter *filter = stream->filter;
 
     assert(filter->tls == NULL && to->host != NULL);
-    if (filter->context == NULL)
-        return "TLS is not set up"; /* Never plain instead. */
+    if (filter->context == NULL) { /* Never plain instead. */
+        reason_set(ret_why, WHY_TLS_UNSET);
+        return false;
+    }
     filter->host = to->host;
     filter->is_broken = filter->lost = filter->heard = false;
-    return transport_open(stream->transport, to, turn);
+    return transport_open(stream->transport, to, turn, ret_why);
 }
 
-const char *stream_silence(const struct stream *stream)
+enum why stream_silence(const struct stream *stream)
 {
     bool is_shaking = stream->filter != NULL && stream->filter->tls != NULL;
 
@@ -258,14 +268,14 @@ void stream_close(struct stream *stream, bool reset)
     transport_close(stream->transport, reset);
 }
 
-static ssize_t report(const struct filter *filter, const char **ret_error)
+static ssize_t report(const struct filter *filter, struct reason *ret_why)
 {
-    *ret_error = filter->error;
+    *ret_why = filter->why;
     return -1;
 }
 
 /* A record may ask for an answer, which is sent at once. */
-ssize_t stream_read_tls(struct stream *stream, char *buf, size_t room, const char **ret_error)
+ssize_t stream_read_tls(struct stream *stream, char *buf, size_t room, struct reason *ret_why)
 {
     struct filter *filter = stream->filter;
     const char *unsent;
@@ -277,7 +287,7 @@ ssize_t stream_read_tls(struct stream *stream, char *buf, size_t room, const cha
         return 0;
     stream->has_more = false;
     if (filter->is_broken)
-        return report(filter, ret_error);
+        return report(filter, ret_why);
     while (len < room && n > 0) {
         n = tls_read(filter->tls, buf + len, room - len);
         if (n > 0)
@@ -285,18 +295,18 @@ ssize_t stream_read_tls(struct stream *stream, char *buf, size_t room, const cha
     }
     filter->heard = filter->heard || len > 0;
     if (n < 0)
-        set_broken(filter, "", tls_error(filter->tls));
+        set_broken(filter, tls_error(filter->tls));
     send_if_any(filter);
     if (tls_unsent(filter->tls, &unsent) > UNSENT_MAX)
-        set_broken(filter, "TLS: the server does not read the answers that it wants", "");
+        set_broken_by(filter, WHY_TLS_UNREAD);
     if (filter->is_broken && len == 0)
-        return report(filter, ret_error);
+        return report(filter, ret_why);
     stream->has_more = len == room || filter->is_broken;
     return (ssize_t)len;
 }
 
 ssize_t stream_write_tls(struct stream *stream, const char *bytes, size_t len,
-                         const char **ret_error)
+                         struct reason *ret_why)
 {
     struct filter *filter = stream->filter;
     ssize_t n = 0;
@@ -306,10 +316,10 @@ ssize_t stream_write_tls(struct stream *stream, const char *bytes, size_t len,
     if (!filter->is_broken && !has_unsent(filter)) {
         n = tls_write(filter->tls, bytes, len);
         if (n < 0)
-            set_broken(filter, "", tls_error(filter->tls));
+            set_broken(filter, tls_error(filter->tls));
         send_if_any(filter);
     }
-    return filter->is_broken ? report(filter, ret_error) : n;
+    return filter->is_broken ? report(filter, ret_why) : n;
 }
 
 void stream_await_space_tls(struct stream *stream, bool on)

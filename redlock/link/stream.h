@@ -30,26 +30,27 @@ int stream_init(struct stream *stream, struct loop *loop, bool has_tls, struct t
                 const struct transport_events *events, void *cookie);
 void stream_done(struct stream *stream);
 
-const char *stream_open_tls(struct stream *stream, const struct transport_to *to, unsigned turn);
-const char *stream_silence(const struct stream *stream);
-ssize_t stream_read_tls(struct stream *stream, char *buf, size_t room, const char **ret_error);
+bool stream_open_tls(struct stream *stream, const struct transport_to *to, unsigned turn,
+                     struct reason *ret_why);
+enum why stream_silence(const struct stream *stream);
+ssize_t stream_read_tls(struct stream *stream, char *buf, size_t room, struct reason *ret_why);
 ssize_t stream_write_tls(struct stream *stream, const char *bytes, size_t len,
-                         const char **ret_error);
+                         struct reason *ret_why);
 void stream_await_space_tls(struct stream *stream, bool on);
 void stream_close(struct stream *stream, bool reset);
 
-static inline const char *stream_open(struct stream *stream, const struct transport_to *to,
-                                      unsigned turn)
+static inline bool stream_open(struct stream *stream, const struct transport_to *to, unsigned turn,
+                               struct reason *ret_why)
 {
-    return stream->filter != NULL ? stream_open_tls(stream, to, turn)
-                                  : transport_open(stream->transport, to, turn);
+    return stream->filter != NULL ? stream_open_tls(stream, to, turn, ret_why)
+                                  : transport_open(stream->transport, to, turn, ret_why);
 }
 
 static inline ssize_t stream_read(struct stream *stream, char *buf, size_t room,
-                                  const char **ret_error)
+                                  struct reason *ret_why)
 {
-    return stream->filter != NULL ? stream_read_tls(stream, buf, room, ret_error)
-                                  : transport_read(stream->transport, buf, room, ret_error);
+    return stream->filter != NULL ? stream_read_tls(stream, buf, room, ret_why)
+                                  : transport_read(stream->transport, buf, room, ret_why);
 }
 
 /* True after on_open() or a read: read before the loop sleeps, because on_bytes() may not come. */
@@ -59,10 +60,10 @@ static inline bool stream_has_more(const struct stream *stream)
 }
 
 static inline ssize_t stream_write(struct stream *stream, const char *bytes, size_t len,
-                                   const char **ret_error)
+                                   struct reason *ret_why)
 {
-    return stream->filter != NULL ? stream_write_tls(stream, bytes, len, ret_error)
-                                  : transport_write(stream->transport, bytes, len, ret_error);
+    return stream->filter != NULL ? stream_write_tls(stream, bytes, len, ret_why)
+                                  : transport_write(stream->transport, bytes, len, ret_why);
 }
 
 static inline void stream_await_space(struct stream *stream, bool on)

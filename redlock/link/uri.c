@@ -18,6 +18,7 @@
 #include <sodium.h>
 
 #include "redlock/base/error.h"
+#include "redlock/base/text.h"
 
 _Static_assert(URI_PATH_MAX < sizeof(((struct sockaddr_un *)0)->sun_path), "room for the NUL");
 
@@ -38,34 +39,20 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 static bool is_alnum(char c)
 {
-    return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z');
-}
-
-static bool same_letters(const char *a, const char *b, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        if (lower(a[i]) != lower(b[i]))
-            return false;
-    }
-    return true;
+    return is_digit(c) || (text_lower(c) >= 'a' && text_lower(c) <= 'z');
 }
 
 /* True if the piece is this word, in letters of either case. */
 static bool is_word(struct piece piece, const char *word)
 {
-    return piece.len == strlen(word) && same_letters(piece.p, word, piece.len);
+    return piece.len == strlen(word) && text_same_letters(piece.p, word, piece.len);
 }
 
 static bool starts_with(struct piece piece, const char *word)
 {
-    return piece.len >= strlen(word) && same_letters(piece.p, word, strlen(word));
+    return piece.len >= strlen(word) && text_same_letters(piece.p, word, strlen(word));
 }
 
 static struct piece skip(struct piece piece, size_t len)
@@ -133,8 +120,8 @@ static int hex_value(char c)
 {
     if (is_digit(c))
         return c - '0';
-    if (lower(c) >= 'a' && lower(c) <= 'f')
-        return lower(c) - 'a' + 10;
+    if (text_lower(c) >= 'a' && text_lower(c) <= 'f')
+        return text_lower(c) - 'a' + 10;
     return -1;
 }
 
@@ -534,7 +521,7 @@ bool uri_same_place(const struct uri *a, const struct uri *b)
     if (a->path != NULL || b->path != NULL)
         return a->path != NULL && b->path != NULL && strcmp(a->path, b->path) == 0;
     return a->port == b->port && strlen(a->host) == strlen(b->host) &&
-           same_letters(a->host, b->host, strlen(a->host));
+           text_same_letters(a->host, b->host, strlen(a->host));
 }
 
 /* Where the host begins in the name of a uri. */

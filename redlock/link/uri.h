@@ -31,10 +31,6 @@
 #define URI_DB_MAX 65535   /* Chosen: most servers have 16; the protocol has no limit. */
 #define URI_MEMBER_MAX 64  /* Of NAME, as in core/config.h. */
 
-/* Behind the error of a connection that ended before the first answer.  So does one without TLS to
- * a Redis whose port has TLS. */
-#define URI_UNANSWERED " before it answered (if this port has TLS, write rediss://)"
-
 struct uri {
     char *host;     /* A name or a numeric address; IPv6 in its canonical form, without brackets.
                      * NULL: a unix socket. */

@@ -6,12 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "redlock/wire/redis_error.h"
 #include "redlock/wire/reply.h"
 #include "redlock/masters/peers.h"
 #include "redlock/masters/standing.h"
 #include "redlock/wire/answer.h"
-
-#define TEXT_MAX 128
 
 static const char time_command[] = "*1\r\n$4\r\nTIME\r\n";
 
@@ -153,11 +152,6 @@ int clocks_offset(const struct clocks *clocks, unsigned master, drift_time now,
     return 0;
 }
 
-static void tell(const struct clocks *clocks, unsigned master, const char *text)
-{
-    peers_warn(clocks->peers, master, text);
-}
-
 /* Compare one master's clock with the others.  An outlier loses its vote; any large offset is
  * logged. */
 static void place_one(struct clocks *clocks, unsigned master, drift_time now)
@@ -166,7 +160,7 @@ static void place_one(struct clocks *clocks, unsigned master, drift_time now)
     const struct drift_range others = {0, 0};
     enum drift_place before = node->place;
     struct drift_range offset;
-    char text[TEXT_MAX];
+    struct reason why;
 
     if (clocks_offset(clocks, master, now, &offset) != 0)
         return;
@@ -178,10 +172,9 @@ static void place_one(struct clocks *clocks, unsigned master, drift_time now)
     }
     if (node->place == before || node->place == DRIFT_PLACE_NEAR)
         return;
-    (void)snprintf(text, sizeof text, "its wall clock is %+.3f s off those of the others%s",
-                   (double)(offset.lo > 0 ? offset.lo : offset.hi) / (double)DRIFT_S,
-                   node->place == DRIFT_PLACE_OUTLIER ? ", and it may not vote" : "");
-    tell(clocks, master, text);
+    reason_set(&why, node->place == DRIFT_PLACE_OUTLIER ? WHY_CLOCK_FAR_OFF : WHY_CLOCK_FAR);
+    why.amount = offset.lo > 0 ? offset.lo : offset.hi;
+    peers_warn(clocks->peers, master, &why);
 }
 
 /* Start over with a longer window when a longer lease turns out to be possible.  The samples so
@@ -264,7 +257,7 @@ static bool judge(struct clocks *clocks, unsigned master, const struct drift_sam
     drift_time before = node->node.counts_from;
     bool is_step = learn(node, &clocks->guard, sample), is_news;
     enum drift_verdict verdict = node->node.verdict;
-    char text[TEXT_MAX];
+    struct reason why;
 
     if (verdict == DRIFT_FIRST && !is_per_vote(clocks))
         verdict = trust(clocks, &node->node, sample, before);
@@ -274,8 +267,8 @@ static bool judge(struct clocks *clocks, unsigned master, const struct drift_sam
     is_news = before <= sample->sent || node->reason != reason_of(verdict);
     node->reason = reason_of(verdict);
     node->amount = amount_of(&node->node);
-    if (is_news && clocks_explain(clocks, master, sample->received, text, sizeof text))
-        tell(clocks, master, text);
+    if (is_news && clocks_explain(clocks, master, sample->received, &why))
+        peers_warn(clocks->peers, master, &why);
     return is_step;
 }
 
@@ -284,15 +277,15 @@ bool clocks_on_time(struct clocks *clocks, unsigned master, const struct ask *as
 {
     struct clocks_node *node = &clocks->nodes[master];
     struct drift_sample sample = {.sent = sent_at(ask), .received = env_now(clocks->peers->env)};
-    char text[TEXT_MAX];
+    struct reason why;
     bool is_step;
 
     if (ask->number != 1)
         node->asked = false;
     if (!answer_time(reply, &sample.node_us)) {
-        (void)snprintf(text, sizeof text, "clock guard: %s",
-                       reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
-        link_relink(clocks->peers->links[master], text);
+        reply_reason(reply, &why);
+        why.at = AT_TIME;
+        link_relink(clocks->peers->links[master], &why);
         return false;
     }
     lengthen_window(clocks);
@@ -326,14 +319,14 @@ static drift_time proved_at(const struct clocks *clocks, unsigned master, drift_
 bool clocks_count(struct clocks *clocks, unsigned master, enum quorum_command command,
                   drift_time sent)
 {
-    char text[TEXT_MAX];
+    struct reason why;
 
     if (command == QUORUM_CMD_RELEASE || (command == QUORUM_CMD_EXTEND && !is_per_vote(clocks)))
         return true;
     if (counts(clocks, master, proved_at(clocks, master, sent)))
         return true;
-    if (clocks_explain(clocks, master, env_now(clocks->peers->env), text, sizeof text))
-        link_note(clocks->peers->links[master], text);
+    if (clocks_explain(clocks, master, env_now(clocks->peers->env), &why))
+        link_note(clocks->peers->links[master], &why);
     return false;
 }
 
@@ -346,11 +339,6 @@ quorum_mask clocks_barred(const struct clocks *clocks, drift_time now)
     return barred;
 }
 
-static double seconds(int64_t ns)
-{
-    return (double)ns / (double)DRIFT_S;
-}
-
 drift_span clocks_left(const struct clocks *clocks, unsigned master, drift_time now)
 {
     drift_span left = drift_until(now, clocks->nodes[master].node.counts_from);
@@ -360,37 +348,35 @@ drift_span clocks_left(const struct clocks *clocks, unsigned master, drift_time 
     return left > 0 ? left : DRIFT_NEVER;
 }
 
-bool clocks_explain(const struct clocks *clocks, unsigned master, drift_time now, char *text,
-                    size_t size)
+static enum why kind_of(enum clocks_reason reason)
+{
+    switch (reason) {
+    case CLOCKS_FORWARD:
+    case CLOCKS_BACKWARD:
+        return WHY_CLOCK_STEPPED;
+    case CLOCKS_FAST:
+        return WHY_CLOCK_FAST;
+    case CLOCKS_OUTLIER:
+        return WHY_CLOCK_OFF;
+    case CLOCKS_NOTHING:
+    case CLOCKS_NOT_KNOWN:
+        break;
+    }
+    return WHY_CLOCK_NEW;
+}
+
+bool clocks_explain(const struct clocks *clocks, unsigned master, drift_time now,
+                    struct reason *ret_why)
 {
     const struct clocks_node *node = &clocks->nodes[master];
     drift_span left = clocks_left(clocks, master, now);
-    char what[TEXT_MAX / 2];
 
     if (left == 0)
         return false;
-    if (left == DRIFT_NEVER) {
-        (void)snprintf(text, size, "its wall clock cannot be read well enough: it answers slowly");
+    reason_set(ret_why, left == DRIFT_NEVER ? WHY_CLOCK_SLOW : kind_of(node->reason));
+    if (left == DRIFT_NEVER)
         return true;
-    }
-    switch (node->reason) {
-    case CLOCKS_NOTHING:
-    case CLOCKS_NOT_KNOWN:
-        (void)snprintf(what, sizeof what, "has not been watched for long enough");
-        break;
-    case CLOCKS_FORWARD:
-    case CLOCKS_BACKWARD:
-        (void)snprintf(what, sizeof what, "was stepped by %+.3f s", seconds(node->amount));
-        break;
-    case CLOCKS_FAST:
-        (void)snprintf(what, sizeof what, "runs faster than the drift allows");
-        break;
-    case CLOCKS_OUTLIER:
-        (void)snprintf(what, sizeof what, "is %+.3f s off those of the others",
-                       seconds(node->amount));
-        break;
-    }
-    (void)snprintf(text, size, "its wall clock %s, and it may not vote for %.1f s", what,
-                   seconds((int64_t)left));
+    ret_why->amount = node->amount;
+    ret_why->over_at = drift_add(now, left);
     return true;
 }

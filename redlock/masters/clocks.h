@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "drift/node.h"
+#include "redlock/base/reason.h"
 #include "redlock/base/alarm.h"
 #include "redlock/core/quorum.h"
 
@@ -102,7 +103,7 @@ drift_span clocks_left(const struct clocks *clocks, unsigned master, drift_time 
 
 /* Write why the master's votes do not count now, as the end of a sentence.  Returns false if they
  * count. */
-bool clocks_explain(const struct clocks *clocks, unsigned master, drift_time now, char *text,
-                    size_t size);
+bool clocks_explain(const struct clocks *clocks, unsigned master, drift_time now,
+                    struct reason *ret_why);
 
 #endif /* REDLOCK_CLOCKS_H */

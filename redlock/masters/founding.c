@@ -11,6 +11,7 @@
 #include "redlock/masters/peers.h"
 #include "redlock/masters/set.h"
 #include "redlock/wire/answer.h"
+#include "redlock/wire/redis_error.h"
 #include "redlock/wire/reply.h"
 
 /* Limits of the pause between two attempts, and the shortest pause when another list or another set
@@ -125,9 +126,8 @@ static void tell_refusal(struct founding *founding)
                             : "give all clients the list of one set (redlock status, redlock(1) "
                               "MASTERS)",
                    WIRE_MARKER);
-    set_refuse(founding->set, other->master,
-               is_claim ? "is claimed by a list of" : "is a member of the set of", founding->other,
-               advice, founding->text, sizeof founding->text);
+    set_refuse(founding->set, other->master, is_claim ? WHY_CLAIMED : WHY_OTHER_SET,
+               founding->other, advice, &founding->why);
     founding->events->on_refused(founding->cookie, other->master);
 }
 
@@ -217,6 +217,7 @@ void founding_on_answer(struct founding *founding, unsigned master, const struct
 {
     struct founder *founder = &founding->founder;
     struct founder_answer answer;
+    struct reason why;
     bool is_read;
 
     if (ask->number != founding->ask[master])
@@ -225,8 +226,8 @@ void founding_on_answer(struct founding *founding, unsigned master, const struct
     is_read = answer_claim(reply, &answer) || answer_done(reply, &answer);
     if (!is_read) {
         founder_on_silence(founder, master);
-        link_note(founding->peers->links[master],
-                  reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
+        reply_reason(reply, &why);
+        link_note(founding->peers->links[master], &why);
     } else if (founder_on_answer(founder, master, &answer)) {
         (void)snprintf(founding->other, sizeof founding->other, "%s", answer.text);
     }

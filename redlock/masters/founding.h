@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "redlock/base/reason.h"
 #include "redlock/base/alarm.h"
 #include "redlock/core/founder.h"
 #include "redlock/core/config.h"
@@ -41,8 +42,8 @@ struct founding {
     struct alarm alarm;
     quorum_mask linked;  /* Masters whose markers were read on this link. */
     drift_time begin_at; /* After a refusal: when to begin again. */
-    bool refused;        /* The latest attempt met another list or set: text says which. */
-    char text[SET_SHORT_MAX];
+    bool refused;        /* The latest attempt met another list or set: why says which. */
+    struct reason why;
     uint32_t asks;                    /* The number of the latest command. */
     uint32_t ask[QUORUM_MASTERS_MAX]; /* The command whose answer counts.  0: none. */
     drift_time due[QUORUM_MASTERS_MAX];

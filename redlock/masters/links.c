@@ -5,9 +5,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "redlock/base/error.h"
+#include "redlock/base/text.h"
 #include "redlock/core/seats.h"
 #include "redlock/io/tls.h"
 #include "redlock/masters/peers.h"
@@ -16,7 +16,8 @@
 
 static bool is_same_host(const struct uri *a, const struct uri *b)
 {
-    return a->host != NULL && b->host != NULL && strcasecmp(a->host, b->host) == 0;
+    return a->host != NULL && b->host != NULL &&
+           text_same_letters(a->host, b->host, strlen(a->host) + 1);
 }
 
 /* The one rule about where the password of a listed master goes (links.h). */
@@ -118,7 +119,7 @@ void links_change(struct links *links, quorum_mask closed, quorum_mask opened)
 
     for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++) {
         if ((closed & mask_of(m)) != 0 && peers->links[m] != NULL) {
-            link_relink(peers->links[m], "is no member any more");
+            link_relink_for(peers->links[m], WHY_LEFT);
             links->to_close |= mask_of(m);
         }
         if ((opened & mask_of(m)) != 0 && m >= peers->len)

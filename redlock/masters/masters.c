@@ -9,8 +9,6 @@
 
 #include "redlock/link/uri.h"
 
-#define TEXT_MAX 160
-
 /* ---- One server, one vote ---- */
 
 /* Find another link that leads to the same server and has its vote.  NULL: there is none. */
@@ -34,17 +32,17 @@ static const struct link *find_twin(const struct masters *masters, unsigned m, u
 
 /* One server has one vote, through the link that came up first.  The other links to it stay down
  * while that link is up. */
-static const char *may_serve(void *cookie, unsigned m)
+static bool may_serve(void *cookie, unsigned m, struct reason *ret_why)
 {
     struct masters *masters = cookie;
     unsigned number = 0;
     const struct link *twin = find_twin(masters, m, &number);
 
     if (twin == NULL)
-        return NULL;
-    (void)snprintf(masters->peers.scratch, sizeof masters->peers.scratch,
-                   "is the same server as master %u (%s)", number + 1, link_name(twin));
-    return masters->peers.scratch;
+        return true;
+    reason_quote(ret_why, WHY_TWIN, link_name(twin), NULL);
+    ret_why->other = (uint8_t)number;
+    return false;
 }
 
 /* ---- The log ---- */
@@ -53,31 +51,32 @@ static const char *may_serve(void *cookie, unsigned m)
 static void warn(const struct peers *peers, unsigned m)
 {
     const struct master_info *info = link_info(peers->links[m]);
-    char text[TEXT_MAX];
+    struct reason why;
 
     if (handshake_evicts(info)) {
-        (void)snprintf(text, sizeof text,
-                       "maxmemory-policy is %s: when its memory is full it drops locks that are "
-                       "held; set noeviction",
-                       info->policy);
-        peers_warn(peers, m, text);
+        reason_quote(&why, WHY_EVICTS, info->policy, NULL);
+        peers_warn(peers, m, &why);
     }
-    if (handshake_forgets(info))
-        peers_warn(peers, m, "appendonly is no: it loses its locks when it restarts");
+    if (handshake_forgets(info)) {
+        reason_set(&why, WHY_FORGETS);
+        peers_warn(peers, m, &why);
+    }
 }
 
 static void log_link(const struct peers *peers, unsigned m, const struct link_fall *fall)
 {
     const struct link *link = peers->links[m];
+    char text[REASON_TEXT_MAX];
 
     if (fall == NULL) {
         env_log(peers->env, REDLOCK_LOG_INFO, MSG_UP, "master %u (%s): up, version %s", m + 1,
                 link_name(link), link_info(link)->version);
         warn(peers, m);
     } else if (fall->is_news) {
-        env_log(peers->env, REDLOCK_LOG_WARNING, message_of_reason(link_error(link)),
-                "master %u (%s): %s; next attempt in %d ms", m + 1, link_name(link),
-                link_error(link), (int)drift_to_ms(fall->retry_in));
+        (void)reason_write(link_reason(link), env_now(peers->env), text, sizeof text);
+        env_log(peers->env, REDLOCK_LOG_WARNING, reason_message(link_reason(link)),
+                "master %u (%s): %s; next attempt in %d ms", m + 1, link_name(link), text,
+                (int)drift_to_ms(fall->retry_in));
     }
 }
 
@@ -446,14 +445,14 @@ enum outlook masters_outlook_of(const struct masters *masters, quorum_mask faile
 
 /* ---- One link ---- */
 
-void masters_note(struct masters *masters, unsigned m, const char *error)
+void masters_note(struct masters *masters, unsigned m, const struct reason *why)
 {
-    link_note(masters->peers.links[m], error);
+    link_note(masters->peers.links[m], why);
 }
 
-void masters_relink(struct masters *masters, unsigned m, const char *reason)
+void masters_relink(struct masters *masters, unsigned m, const struct reason *why)
 {
-    link_relink(masters->peers.links[m], reason);
+    link_relink(masters->peers.links[m], why);
 }
 
 const char *masters_name(const struct masters *masters, unsigned m)
@@ -461,9 +460,11 @@ const char *masters_name(const struct masters *masters, unsigned m)
     return masters->peers.links[m] != NULL ? link_name(masters->peers.links[m]) : "";
 }
 
-const char *masters_error(const struct masters *masters, unsigned m)
+const struct reason *masters_reason(const struct masters *masters, unsigned m)
 {
-    return masters->peers.links[m] != NULL ? link_error(masters->peers.links[m]) : "";
+    static const struct reason none = {.why = WHY_NONE};
+
+    return masters->peers.links[m] != NULL ? link_reason(masters->peers.links[m]) : &none;
 }
 
 bool masters_concern(const struct masters *masters, unsigned m)

@@ -118,10 +118,10 @@ enum outlook masters_outlook_of(const struct masters *masters, quorum_mask faile
                                 quorum_mask refused, drift_time now);
 
 /* Functions of one link: see link.h. */
-void masters_note(struct masters *masters, unsigned m, const char *error);
-void masters_relink(struct masters *masters, unsigned m, const char *reason);
+void masters_note(struct masters *masters, unsigned m, const struct reason *why);
+void masters_relink(struct masters *masters, unsigned m, const struct reason *why);
 const char *masters_name(const struct masters *masters, unsigned m);
-const char *masters_error(const struct masters *masters, unsigned m);
+const struct reason *masters_reason(const struct masters *masters, unsigned m);
 /* True if the link is up and has room. */
 bool masters_is_linked(const struct masters *masters, unsigned m);
 /* True if the link is up, though its queue may be full, or the master may not vote. */

@@ -59,9 +59,12 @@ struct peers {
 };
 
 /* Log a warning about one master. */
-static inline void peers_warn(const struct peers *peers, unsigned m, const char *text)
+static inline void peers_warn(const struct peers *peers, unsigned m, const struct reason *why)
 {
-    env_log(peers->env, REDLOCK_LOG_WARNING, message_of_reason(text), "master %u (%s): %s", m + 1,
+    char text[REASON_TEXT_MAX];
+
+    (void)reason_write(why, env_now(peers->env), text, sizeof text);
+    env_log(peers->env, REDLOCK_LOG_WARNING, reason_message(why), "master %u (%s): %s", m + 1,
             link_name(peers->links[m]), text);
 }
 

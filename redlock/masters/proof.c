@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "redlock/wire/redis_error.h"
 #include "redlock/wire/reply.h"
 #include "redlock/masters/clocks.h"
 #include "redlock/masters/peers.h"
@@ -167,7 +168,7 @@ bool proof_hold(struct proof *proof, unsigned master, const struct ask *ask,
         !is_to_be_proved(proof, (enum quorum_command)ask->what))
         return false;
     if (held->len == held->room && !grow(held)) {
-        link_relink(proof->peers->links[master], "out of memory");
+        link_relink_for(proof->peers->links[master], WHY_NO_MEMORY);
         return true;
     }
     yes = &held->yes[held->len++];
@@ -284,12 +285,15 @@ void proof_on_count(struct proof *proof, unsigned master, const struct ask *ask,
     const struct vote vote = vote_number(reply);
     struct held *held = &proof->held[master];
     struct link *link = proof->peers->links[master];
+    struct reason why;
     struct yes *yes;
 
+    if (vote.relink || reply->type == REPLY_ERROR)
+        reply_reason(reply, &why);
     if (vote.relink)
-        link_relink(link, reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
+        link_relink(link, &why);
     else if (reply->type == REPLY_ERROR)
-        link_note(link, reply->text);
+        link_note(link, &why);
     if (!is_of(held, ask))
         return;
     yes = &held->yes[held->len - 1];
@@ -299,10 +303,12 @@ void proof_on_count(struct proof *proof, unsigned master, const struct ask *ask,
     if (vote.counter != 0)
         yes->vote.counter =
             guard_number(&proof->standing->guard, master, vote.counter, &yes->vote.unkept);
-    if (yes->vote.counter == 0)
-        link_note(link, "the fencing counter is days ahead of the clock, or below zero");
-    else
+    if (yes->vote.counter != 0) {
         yes->vote.vote = QUORUM_VOTE_YES;
+        return;
+    }
+    reason_set(&why, WHY_COUNTER);
+    link_note(link, &why);
 }
 
 /* Nearly always there are none that wait.  Others wait behind them, so that votes stay in order. */
@@ -319,6 +325,7 @@ static void let_go_proven(struct proof *proof, unsigned master)
 void proof_on_answer(struct proof *proof, unsigned master, const struct reply *reply)
 {
     struct held *held = &proof->held[master];
+    struct reason why;
 
     switch (take_proof(proof, master, reply)) {
     case PROVED_GOOD:
@@ -332,8 +339,10 @@ void proof_on_answer(struct proof *proof, unsigned master, const struct reply *r
         standing_look_again(proof->standing, master);
         break;
     case PROVED_LOST:
-        link_relink(proof->peers->links[master],
-                    reply->type == REPLY_ERROR ? reply->text : "has lost its data");
+        reply_reason(reply, &why);
+        if (reply->type != REPLY_ERROR)
+            reason_set(&why, WHY_LOST_DATA);
+        link_relink(proof->peers->links[master], &why);
         return;
     }
     if (!needs_time(proof)) /* Otherwise the TIME that follows releases the votes. */

@@ -8,7 +8,6 @@
 #include "redlock/masters/peers.h"
 #include "redlock/masters/set.h"
 #include "redlock/masters/standing.h"
-#include "redlock/wire/forbidden.h"
 
 /* A master from which news is awaited without a known time counts as ready after this.  Chosen: the
  * guard reads the marker of a warming master as often. */
@@ -39,7 +38,8 @@ static bool is_foreign(const struct prospect *p, unsigned m)
 /* The link, or the guard, may not ask it. */
 static bool is_forbidden(const struct prospect *p, unsigned m)
 {
-    return p->peers->links[m] != NULL && forbidden_is(link_error(p->peers->links[m]));
+    return p->peers->links[m] != NULL &&
+           reason_status(link_reason(p->peers->links[m])) == REDLOCK_E_FORBIDDEN;
 }
 
 /* What is to be judged. */

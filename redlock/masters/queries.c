@@ -91,21 +91,21 @@ void queries_install(struct queries *queries, unsigned master, uint64_t floor,
     send(queries, master, nonce, floor, recall);
 }
 
-const char *queries_check(struct queries *queries, unsigned master, const struct answer_set *set)
+enum why queries_check(struct queries *queries, unsigned master, const struct answer_set *set)
 {
     char **text = &queries->accepted[master];
     struct config config = {.version = set->version + 1};
 
     if (set->accepted == NULL)
-        return NULL;
+        return WHY_NONE;
     if (*text == NULL)
         *text = calloc(1, WIRE_ACCEPTED_MAX + 1);
     if (*text == NULL)
-        return "out of memory";
+        return WHY_NO_MEMORY;
     return config_parse(set->accepted + WIRE_NUMBER + 1, set->accepted_len - WIRE_NUMBER - 1,
                         &config)
-               ? NULL
-               : "answered with garbage";
+               ? WHY_NONE
+               : WHY_GARBAGE;
 }
 
 void queries_on_look(struct queries *queries, unsigned master, const struct answer_set *set)

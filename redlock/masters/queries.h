@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "redlock/base/reason.h"
 #include "redlock/core/guard.h"
 #include "redlock/wire/wire.h"
 
@@ -39,8 +40,8 @@ void queries_look(struct queries *queries, unsigned master);
 void queries_install(struct queries *queries, unsigned master, uint64_t floor,
                      const struct recall *recall);
 
-/* The marker was read.  Returns NULL, or why the answer cannot be used. */
-const char *queries_check(struct queries *queries, unsigned master, const struct answer_set *set);
+/* The marker was read.  Returns NONE, or why the answer cannot be used. */
+enum why queries_check(struct queries *queries, unsigned master, const struct answer_set *set);
 /* The answer is used: the guard takes it over as well.  Of an answer that is not used neither keeps
  * anything, or a master would get back the ballot of one answer with the text of another. */
 void queries_on_look(struct queries *queries, unsigned master, const struct answer_set *set);

@@ -4,10 +4,10 @@
 #include "redlock/masters/set.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "redlock/base/text.h"
 #include "redlock/masters/peers.h"
 #include "redlock/wire/answer.h"
 
@@ -20,7 +20,7 @@ static void write_place(const struct uri *uri, char place[CONFIG_PLACE_MAX + 1])
 {
     (void)snprintf(place, CONFIG_PLACE_MAX + 1, "%s", uri->name);
     for (char *p = place; *p != '\0' && uri->host != NULL; p++)
-        *p = (char)tolower((unsigned char)*p);
+        *p = text_lower(*p);
 }
 
 enum config_problem set_list(const struct uri *uris, unsigned len, struct config *ret_list,
@@ -122,7 +122,7 @@ static void print_own(const struct set *set, char *list, size_t size)
     set_print(set_is_known(set) ? &set->seats.now : &set->list, list, size);
 }
 
-static void write_why(struct set *set, unsigned master, const char *what, const char *other,
+static void write_why(struct set *set, unsigned master, enum why kind, const char *other,
                       const char *advice)
 {
     char list[SET_LIST_MAX];
@@ -130,41 +130,42 @@ static void write_why(struct set *set, unsigned master, const char *what, const 
     print_own(set, list, sizeof list);
     set->why_of = master;
     (void)snprintf(set->why, sizeof set->why, "master %u (%s) %s %s, and %s %s: %s", master + 1,
-                   link_name(set->peers->links[master]), what, other,
+                   link_name(set->peers->links[master]),
+                   kind == WHY_CLAIMED ? "is claimed by a list of" : "is a member of the set of",
+                   other,
                    set_is_known(set) ? "others are of the set of" : "the masters of this list are",
                    list, advice);
 }
 
-void set_refuse(struct set *set, unsigned master, const char *what, const char *other,
-                const char *advice, char *text, size_t size)
+void set_refuse(struct set *set, unsigned master, enum why kind, const char *other,
+                const char *advice, struct reason *ret_why)
 {
-    char list[SET_LIST_MAX];
+    char list[SET_SHORT_MAX];
 
-    write_why(set, master, what, other, advice);
+    write_why(set, master, kind, other, advice);
     print_own(set, list, sizeof list);
-    (void)snprintf(text, size, "%s %s, and not of %s", what, other, list);
+    reason_quote(ret_why, kind, other, list);
 }
 
-/* text has room for shorter lists than set->why. */
-static bool refuse(struct set *set, unsigned master, const struct config *config, char *text,
-                   size_t size)
+static bool refuse(struct set *set, unsigned master, const struct config *config,
+                   struct reason *ret_why)
 {
-    static const char what[] = "is a member of the set of";
-    const size_t each = (size - sizeof what - sizeof ", and not of ") / 2;
-    char other[SET_LIST_MAX], list[SET_LIST_MAX];
+    char other[SET_LIST_MAX], short_other[SET_SHORT_MAX], list[SET_SHORT_MAX];
 
-    assert(each <= sizeof list);
     set_print(config, other, sizeof other);
-    write_why(set, master, what, other, ADVICE);
-    set_print(config, other, each);
-    print_own(set, list, each);
-    (void)snprintf(text, size, "%s %s, and not of %s", what, other, list);
+    write_why(set, master, WHY_OTHER_SET, other, ADVICE);
+    set_print(config, short_other, sizeof short_other);
+    print_own(set, list, sizeof list);
+    reason_quote(ret_why, WHY_OTHER_SET, short_other, list);
     return false;
 }
 
-/* Keep what the master is told as the reason why the client refuses it. */
-static bool give_reason(struct set *set, unsigned master, const char *text)
+/* Keep the reason of the master as that why the client refuses its list. */
+static bool give_reason(struct set *set, unsigned master, const struct reason *why)
 {
+    char text[REASON_TEXT_MAX];
+
+    (void)reason_write(why, env_now(set->peers->env), text, sizeof text);
     set->why_of = master;
     (void)snprintf(set->why, sizeof set->why, "master %u (%s) %s", master + 1,
                    link_name(set->peers->links[master]), text);
@@ -172,38 +173,33 @@ static bool give_reason(struct set *set, unsigned master, const char *text)
 }
 
 /* It has the same masters, or says nothing of them. */
-static bool refuse_id(struct set *set, unsigned master, char *text, size_t size)
+static bool refuse_id(struct set *set, unsigned master, struct reason *ret_why)
 {
-    (void)snprintf(text, size,
-                   "belongs to another set of the same masters than the masters that answered "
-                   "before: the data of a minority are a copy or an old state (redlock doctor)");
-    return give_reason(set, master, text);
+    reason_set(ret_why, WHY_OTHER_ID);
+    return give_reason(set, master, ret_why);
 }
 
 /* It is no member, and never was while this client ran.  The list is not wrong for one that was
  * removed, but such a master is no use. */
-static bool refuse_stranger(struct set *set, unsigned master, bool was_removed, char *text,
-                            size_t size)
+static bool refuse_stranger(struct set *set, unsigned master, bool was_removed,
+                            struct reason *ret_why)
 {
     char members[SET_LIST_MAX];
 
     if (config_is_closed(&set->seats.now)) {
-        (void)snprintf(text, size, "its set is closed: it needs `redlock members rescue`");
-        return give_reason(set, master, text);
+        reason_set(ret_why, WHY_SET_CLOSED);
+        return give_reason(set, master, ret_why);
     }
-    set_print(&set->seats.now, members, size - 100); /* The rest of the text is shorter. */
-    (void)snprintf(text, size, "%s: take it off the list%s; the members are %s",
-                   was_removed ? "was removed from the set" : "is no member of the set",
-                   was_removed ? "" : ", or add it (redlock members)", members);
-    return was_removed ? false : give_reason(set, master, text);
+    set_print(&set->seats.now, members, sizeof members);
+    reason_quote(ret_why, was_removed ? WHY_REMOVED : WHY_STRANGER, members, NULL);
+    return was_removed ? false : give_reason(set, master, ret_why);
 }
 
 /* The list gives it the name of a member, and it does not say that it is this member. */
-static bool refuse_name(struct set *set, unsigned master, char *text, size_t size)
+static bool refuse_name(struct set *set, unsigned master, struct reason *ret_why)
 {
-    (void)snprintf(text, size, "does not say that it is the member %s: %s", set_name(set, master),
-                   ADVICE);
-    return give_reason(set, master, text);
+    reason_quote(ret_why, WHY_MISNAMED, set_name(set, master), NULL);
+    return give_reason(set, master, ret_why);
 }
 
 /* ---- What masters say ---- */
@@ -309,8 +305,7 @@ static void relink_told(struct set *set)
 {
     for (unsigned m = 0; set->told >> m != 0; m++)
         if (set->told & mask_of(m))
-            link_relink(set->peers->links[m],
-                        "belongs to another set than most masters of the list");
+            link_relink_for(set->peers->links[m], WHY_MINORITY);
 }
 
 static void take(struct set *set, unsigned master, const struct seat_look *look,
@@ -344,24 +339,24 @@ static void judge_list(struct set *set)
 }
 
 static bool judge(struct set *set, unsigned master, const struct seat_look *look, bool ready,
-                  char *text, size_t size)
+                  struct reason *ret_why)
 {
     const struct config *now = &set->seats.now;
 
     if (mask_of(master) & seats_denied(&set->seats))
-        return refuse_name(set, master, text, size);
+        return refuse_name(set, master, ret_why);
     switch (seats_state(&set->seats, master)) {
     case SEAT_FREE: /* It is a member under another place, or another master has its number. */
         return true;
     case SEAT_STRANGER:
-        return refuse_stranger(set, master, false, text, size);
+        return refuse_stranger(set, master, false, ret_why);
     case SEAT_OTHER:
         if (look->config == NULL || seats_same(&set->seats, look->config))
-            return refuse_id(set, master, text, size);
-        return refuse(set, master, look->config, text, size);
+            return refuse_id(set, master, ret_why);
+        return refuse(set, master, look->config, ret_why);
     case SEAT_REMOVED:
         if (!set->seats.seats[master].was_member)
-            return refuse_stranger(set, master, true, text, size);
+            return refuse_stranger(set, master, true, ret_why);
         break;
     case SEAT_UNKNOWN:
     case SEAT_NEW:
@@ -387,8 +382,8 @@ static bool note_refusal(struct set *set, unsigned master, bool is_good)
     return is_good;
 }
 
-bool set_on_look(struct set *set, unsigned master, const struct answer_set *answer, char *text,
-                 size_t size, struct seats_change *ret_change)
+bool set_on_look(struct set *set, unsigned master, const struct answer_set *answer,
+                 struct reason *ret_why, struct seats_change *ret_change)
 {
     struct config config = {.set = answer->set, .version = answer->version};
     struct seat_look look = {.set = answer->set, .version = answer->version};
@@ -399,8 +394,8 @@ bool set_on_look(struct set *set, unsigned master, const struct answer_set *answ
     if (set->obeys_none)
         return true;
     if (answer->config != NULL && !config_parse(answer->config, answer->config_len, &config)) {
-        (void)snprintf(text, size, "restart guard: answered with garbage: the field config of %s",
-                       WIRE_MARKER);
+        answer_config_fault(ret_why);
+        ret_why->at = AT_MARKER;
         return false;
     }
     (void)snprintf(name, sizeof name, "%.*s", (int)answer->name_len,
@@ -408,9 +403,9 @@ bool set_on_look(struct set *set, unsigned master, const struct answer_set *answ
     look.name = name;
     look.config = answer->config != NULL ? &config : NULL;
     if (!set_is_known(set) && answer->set != 0 && look.config == NULL)
-        return note_refusal(set, master, refuse_id(set, master, text, size));
+        return note_refusal(set, master, refuse_id(set, master, ret_why));
     take(set, master, &look, ret_change);
-    is_good = judge(set, master, &look, answer->state != NULL, text, size);
+    is_good = judge(set, master, &look, answer->state != NULL, ret_why);
     judge_list(set);
     return note_refusal(set, master, is_good);
 }

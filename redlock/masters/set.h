@@ -27,15 +27,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "redlock/base/reason.h"
 #include "redlock/core/seats.h"
 
 struct answer_set;
 struct peers;
 struct uri;
 
-#define SET_TEXT_MAX 600  /* The longest message.  Chosen: two long lists and advice fit. */
-#define SET_LIST_MAX 170  /* The longest list in it.  Chosen: an error message has room for two. */
-#define SET_SHORT_MAX 240 /* The longest reason why one master is refused.  Chosen. */
+#define SET_TEXT_MAX 600 /* The longest message.  Chosen: two long lists and advice fit. */
+#define SET_LIST_MAX 170 /* The longest list in it.  Chosen: an error message has room for two. */
+/* The longest list in the reason why one master is refused.  Chosen: a line has room for two. */
+#define SET_SHORT_MAX 100
 
 struct set {
     struct peers *peers;
@@ -89,12 +91,12 @@ const char *set_name(const struct set *set, unsigned master);
 bool set_is_wrong(const struct set *set, unsigned master);
 
 /* Events.  set_on_look(): a master answered a query of its marker.  Returns false if the master is
- * to be refused: text says why.  *ret_change: the set has become known, or has changed. */
+ * to be refused: *ret_why says why.  *ret_change: the set has become known, or has changed. */
 void set_on_link(struct set *set, unsigned master);
 /* Its link fell, or did not come up.  Call it besides set_on_link(). */
 void set_on_fall(struct set *set, unsigned master);
-bool set_on_look(struct set *set, unsigned master, const struct answer_set *look, char *text,
-                 size_t size, struct seats_change *ret_change);
+bool set_on_look(struct set *set, unsigned master, const struct answer_set *look,
+                 struct reason *ret_why, struct seats_change *ret_change);
 
 /* These numbers belong to other masters from now on, or to none. */
 void set_on_left(struct set *set, quorum_mask left);
@@ -102,9 +104,10 @@ void set_on_left(struct set *set, quorum_mask left);
 /* The client has founded this set, or finished its founding. */
 void set_on_founding(struct set *set, uint64_t number, struct seats_change *ret_change);
 
-/* Write the message that another list or set is in the way: in full to set->why, and to text. */
-void set_refuse(struct set *set, unsigned master, const char *what, const char *other,
-                const char *advice, char *text, size_t size);
+/* Another list (CLAIMED) or another set (OTHER_SET) is in the way.  Write the message in full to
+ * set->why, and make the reason of the master. */
+void set_refuse(struct set *set, unsigned master, enum why kind, const char *other,
+                const char *advice, struct reason *ret_why);
 
 /* Put a space between the members, and cut the list where it does not fit. */
 void set_print(const struct config *config, char *text, size_t size);

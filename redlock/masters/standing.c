@@ -11,6 +11,7 @@
 #include "redlock/masters/peers.h"
 #include "redlock/masters/set.h"
 #include "redlock/wire/answer.h"
+#include "redlock/wire/redis_error.h"
 
 _Static_assert(GUARD_HIGH_STEP == WIRE_FENCE_STEP && GUARD_AHEAD_US == WIRE_FENCE_AHEAD_US,
                "the guard counts as the scripts do");
@@ -51,11 +52,11 @@ int standing_init(struct standing *standing, struct peers *peers, struct set *se
 /* ---- Reporting ---- */
 
 /* Note why a master whose link is up has no vote.  Log it if it is news. */
-static void tell(struct standing *standing, unsigned master, const char *text, bool is_news)
+static void tell(struct standing *standing, unsigned master, const struct reason *why, bool is_news)
 {
-    link_note(standing->peers->links[master], text);
+    link_note(standing->peers->links[master], why);
     if (is_news)
-        peers_warn(standing->peers, master, text);
+        peers_warn(standing->peers, master, why);
 }
 
 bool standing_has_witnesses(const struct standing *standing, unsigned master)
@@ -70,33 +71,32 @@ bool standing_has_witnesses(const struct standing *standing, unsigned master)
            members_decide(guard->config.members, others & (quorum_mask)~standing->refusing);
 }
 
-/* A master that was emptied looks like a new one. */
+/* Why it is not over yet.  A master that was emptied looks like a new one. */
+static enum why why_warming(const struct standing *standing, unsigned master, drift_span left)
+{
+    bool is_new = standing->guard.masters[master].look.high == 0;
+
+    if (standing->forgotten)
+        return WHY_FORGOTTEN;
+    if (left > 0 && standing_has_witnesses(standing, master))
+        return is_new ? WHY_WARMING_NEW : WHY_WARMING_KNOWN;
+    if (left > 0)
+        return is_new ? WHY_WATCHED_NEW : WHY_WATCHED_KNOWN;
+    if (guard_floor(&standing->guard) == 0)
+        return is_new ? WHY_COUNTERS_NEW : WHY_COUNTERS_KNOWN;
+    return is_new ? WHY_ALONE_NEW : WHY_ALONE_KNOWN;
+}
+
 static void tell_of_warming(struct standing *standing, unsigned master, bool is_news,
                             drift_time now)
 {
-    bool had_epoch = standing->guard.masters[master].look.high != 0;
-    const char *why = had_epoch ? "it may have lost its data" : "it is new or lost its data";
     drift_span left = guard_left(&standing->guard, master, now);
-    char text[160];
+    struct reason why;
 
-    if (standing->forgotten)
-        (void)snprintf(text, sizeof text, RECALL_FORGOTTEN);
-    else if (left > 0)
-        (void)snprintf(
-            text, sizeof text, "is warming up: %s, and may vote %s at most %.1f s", why,
-            standing_has_witnesses(standing, master) ? "in" : "when one client has watched it for",
-            (double)left / (double)DRIFT_S);
-    else if (guard_floor(&standing->guard) == 0)
-        (void)snprintf(text, sizeof text,
-                       "is warming up: %s, and the fencing counters of the others are days ahead "
-                       "of the clocks",
-                       why);
-    else
-        (void)snprintf(text, sizeof text,
-                       "is warming up: %s, and too few of the others can be asked whether it may "
-                       "vote",
-                       why);
-    tell(standing, master, text, is_news);
+    reason_set(&why, why_warming(standing, master, left));
+    if (left > 0)
+        why.over_at = drift_add(now, left);
+    tell(standing, master, &why, is_news);
 }
 
 /* Whether warming masters may vote again also depends on the others. */
@@ -118,7 +118,7 @@ static void tell_of_forgetting(struct standing *standing)
 /* Report each master that has the epoch of another, until it has an epoch of its own. */
 static void tell_of_twins(struct standing *standing)
 {
-    char text[128];
+    struct reason why;
 
     for (unsigned m = 0; m < standing->peers->len; m++) {
         unsigned twin = guard_twin(&standing->guard, m);
@@ -129,13 +129,9 @@ static void tell_of_twins(struct standing *standing)
         standing->twins ^= mask_of(m);
         if (!has_one && !(standing->linked & mask_of(m) && standing->guard.masters[m].look.ready))
             continue; /* The note already says that it is down or warming. */
-        text[0] = '\0';
-        if (has_one)
-            (void)snprintf(text, sizeof text,
-                           "has the same epoch as master %u: the data of one are a copy, and "
-                           "must be emptied (redlock doctor)",
-                           twin + 1);
-        tell(standing, m, text, has_one);
+        reason_set(&why, has_one ? WHY_COPY : WHY_NONE);
+        why.other = (uint8_t)twin;
+        tell(standing, m, &why, has_one);
     }
 }
 
@@ -245,7 +241,7 @@ static void carry_out(struct standing *standing)
 void standing_on_link(struct standing *standing, unsigned master, bool up)
 {
     bool guarded = standing->peers->restart_guard;
-    const char *refusal = NULL;
+    enum why refusal = WHY_NONE;
 
     standing->events->on_new_epoch(standing->cookie, master);
     standing_on_room(standing, master, up);
@@ -256,8 +252,8 @@ void standing_on_link(struct standing *standing, unsigned master, bool up)
         set_on_fall(standing->set, master);
     if (guarded && up)
         refusal = handshake_refuses(link_info(standing->peers->links[master]));
-    if (refusal != NULL) {
-        link_relink(standing->peers->links[master], refusal);
+    if (refusal != WHY_NONE) {
+        link_relink_for(standing->peers->links[master], refusal);
         up = false;
     }
     guard_on_link(&standing->guard, master, up);
@@ -282,19 +278,19 @@ void standing_on_room(struct standing *standing, unsigned master, bool room)
         standing->peers->up |= mask_of(master);
 }
 
-/* Why a master that belongs to no set may not vote.  "": it belongs to one. */
-static const char *missing_set(const struct standing *standing, unsigned master)
+/* Why a master that belongs to no set may not vote.  NONE: it belongs to one. */
+static void missing_set(const struct standing *standing, unsigned master, struct reason *ret_why)
 {
     const struct founding *founding = standing->founding;
 
     if (standing->guard.passive || !(standing->set->none & mask_of(master)))
-        return "";
-    if (set_is_known(standing->set))
-        return "is in no set of masters yet: this client records there that it is a member";
-    if (founding->refused && founding->founder.other.master == master)
-        return founding->text;
-    return "is in no set of masters yet: all masters of the list must answer, and none may be of "
-           "another list";
+        reason_set(ret_why, WHY_NONE);
+    else if (set_is_known(standing->set))
+        reason_set(ret_why, WHY_UNTOLD);
+    else if (founding->refused && founding->founder.other.master == master)
+        *ret_why = founding->why;
+    else
+        reason_set(ret_why, WHY_UNFOUNDED);
 }
 
 /* Query the markers again, because the set has become known, or has changed. */
@@ -370,20 +366,22 @@ static bool take_look(struct standing *standing, unsigned master, const struct r
 {
     struct link *link = standing->peers->links[master];
     struct seats_change change;
-    char text[SET_SHORT_MAX];
-    const char *why = NULL;
+    struct reason why;
     bool is_good;
 
+    reason_set(&why, WHY_NONE);
     if (answer_look(reply, ret_look, ret_set))
-        why = queries_check(&standing->queries, master, ret_set);
+        reason_set(&why, queries_check(&standing->queries, master, ret_set));
+    else if (reply->type == REPLY_ERROR)
+        redis_error_reason(&why, reply->text);
     else
-        why = reply->type == REPLY_ERROR ? reply->text : answer_look_fault(reply);
-    if (why != NULL) {
-        (void)snprintf(text, sizeof text, "restart guard: %s", why);
-        link_relink(link, text);
+        answer_look_fault(reply, &why);
+    if (why.why != WHY_NONE) {
+        why.at = AT_MARKER;
+        link_relink(link, &why);
         return false;
     }
-    is_good = set_on_look(standing->set, master, ret_set, text, sizeof text, &change);
+    is_good = set_on_look(standing->set, master, ret_set, &why, &change);
     if (ret_set->set != standing->set->seats.now.set)
         ret_look->told = (struct recall_told){.is_foreign = ret_set->set != 0};
     if (is_good)
@@ -393,7 +391,7 @@ static bool take_look(struct standing *standing, unsigned master, const struct r
     if (change.closed & mask_of(master))
         return false; /* Another master has its number. */
     if (!is_good)
-        link_relink(link, text);
+        link_relink(link, &why);
     return is_good;
 }
 
@@ -412,6 +410,7 @@ void standing_on_look(struct standing *standing, unsigned master, const struct r
     drift_time now = env_now(standing->peers->env);
     struct guard_look look;
     struct answer_set set;
+    struct reason missing;
 
     if (!take_look(standing, master, reply, &look, &set)) {
         carry_out(standing);
@@ -424,13 +423,15 @@ void standing_on_look(struct standing *standing, unsigned master, const struct r
                                        master);
     queries_on_look(&standing->queries, master, &set);
     guard_on_look(&standing->guard, master, &look, now);
+    missing_set(standing, master, &missing);
     if (!(standing->twins & mask_of(master)))
-        link_note(standing->peers->links[master], missing_set(standing, master));
+        link_note(standing->peers->links[master], &missing);
     if (is_to_be_told(standing, master))
         guard_look_again(&standing->guard, master);
     tell_of_twins(standing);
     carry_out(standing);
-    if (!look.ready && missing_set(standing, master)[0] == '\0')
+    missing_set(standing, master, &missing);
+    if (!look.ready && missing.why == WHY_NONE)
         tell_of_warming(standing, master, look.number != before.number, now);
     update(standing, look.number != before.number ? mask_of(master) : 0);
     standing->events->on_read(standing->cookie, master);
@@ -459,7 +460,7 @@ void standing_watch(struct standing *standing, const struct config *newest,
 
 void standing_on_refusal(struct standing *standing, unsigned master)
 {
-    link_note(standing->peers->links[master], standing->founding->text);
+    link_note(standing->peers->links[master], &standing->founding->why);
     guard_look_again(&standing->guard, master);
     carry_out(standing);
     update(standing, 0);
@@ -485,14 +486,13 @@ void standing_on_witness(struct standing *standing, unsigned master, const struc
     const struct guard_master *warming = &standing->guard.masters[asked.master];
     drift_time now = env_now(standing->peers->env);
     int64_t age_ms = -1;
-    char text[160];
+    struct reason why;
 
     if (!answer_witness(reply, &age_ms) && !(standing->refusing & mask_of(master))) {
         standing->refusing |= mask_of(master);
-        (void)snprintf(text, sizeof text,
-                       "cannot report how long other masters have been warming: %s",
-                       reply->type == REPLY_ERROR ? reply->text : "answered with garbage");
-        peers_warn(standing->peers, master, text);
+        reason_quote(&why, WHY_NO_WITNESS,
+                     reply->type == REPLY_ERROR ? reply->text : "answered with garbage", NULL);
+        peers_warn(standing->peers, master, &why);
     }
     guard_on_age(&standing->guard, master, &asked, age_ms, now);
     carry_out(standing);

@@ -47,7 +47,7 @@ struct standing {
     struct guard guard;
     struct queries queries;
     struct alarm alarm;
-    bool forgotten;         /* Too few members remember the set: only a rescue helps. */
+    bool forgotten;         /* Too few members that answer remember the set. */
     quorum_mask twins;      /* Masters that were reported to have another's epoch. */
     quorum_mask refusing;   /* Masters that were reported to be no witnesses. */
     quorum_mask linked;     /* Masters whose links are up and have room. */

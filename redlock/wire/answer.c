@@ -137,8 +137,8 @@ static const char *parse_state(const char *p, struct guard_look *look, struct an
     return p + set->state_len;
 }
 
-#define GARBAGE "answered with garbage"
-#define FIELD(name) GARBAGE ": the field " name " of " WIRE_MARKER
+/* What is wrong with an answer that has no fields. */
+static const char garbage[] = "";
 
 /* The fields that only a ready master has.  Returns what follows, or NULL and the field that is
  * malformed.  look.lua writes the field ver behind the epoch. */
@@ -147,16 +147,16 @@ static const char *parse_ready(const char *p, struct guard_look *look, struct an
 {
     uint64_t max_ttl_ms, number;
 
-    *ret_fault = parse_hex(p, &number) != NULL ? FIELD("ver or epoch") : FIELD("epoch");
+    *ret_fault = parse_hex(p, &number) != NULL ? "ver or epoch" : "epoch";
     p = parse_state(p, look, set, ret_version);
     if (p == NULL)
         return NULL;
-    *ret_fault = FIELD("max");
+    *ret_fault = "max";
     p = parse_count(p, WIRE_TTL_MAX_MS, &max_ttl_ms);
     if (p == NULL)
         return NULL;
     look->max_ttl_ms = (uint32_t)max_ttl_ms;
-    *ret_fault = FIELD("floor");
+    *ret_fault = "floor";
     return parse_count(p, QUORUM_FENCE_MAX, &look->floor);
 }
 
@@ -164,25 +164,25 @@ static const char *parse_warming(const char *p, struct guard_look *look, const c
 {
     uint64_t max_ttl_ms, fresh, age_ms;
 
-    *ret_fault = FIELD("nonce");
+    *ret_fault = "nonce";
     p = parse_hex(p, &look->number);
     if (p == NULL)
         return NULL;
-    *ret_fault = FIELD("max");
+    *ret_fault = "max";
     p = parse_count(p, WIRE_TTL_MAX_MS, &max_ttl_ms);
     if (p == NULL)
         return NULL;
     look->max_ttl_ms = (uint32_t)max_ttl_ms;
-    *ret_fault = FIELD("fresh");
+    *ret_fault = "fresh";
     p = parse_count(p, 1, &fresh);
     if (p == NULL)
         return NULL;
     look->fresh = fresh == 1;
-    *ret_fault = FIELD("since");
+    *ret_fault = "since";
     return parse_count(p, UINT64_MAX, &age_ms);
 }
 
-/* Returns NULL, or what is wrong. */
+/* Returns NULL, or the field that is wrong. */
 static const char *parse_look(const struct reply *reply, struct guard_look *look,
                               struct answer_set *set)
 {
@@ -190,24 +190,24 @@ static const char *parse_look(const struct reply *reply, struct guard_look *look
     const char *p, *end, *fault;
 
     if (reply->type != REPLY_TEXT || strlen(reply->text) != reply->text_len)
-        return GARBAGE;
+        return garbage;
     look->ready = strncmp(reply->text, "ready ", 6) == 0;
     if (!look->ready && strncmp(reply->text, "warming ", 8) != 0)
-        return GARBAGE;
+        return garbage;
     p = look->ready ? parse_ready(reply->text + 6, look, set, &version, &fault)
                     : parse_warming(reply->text + 8, look, &fault);
     if (p == NULL)
         return fault;
     p = parse_count(parse_count(p, UINT64_MAX, &look->high), QUORUM_FENCE_MAX, &look->time_us);
     if (p == NULL)
-        return FIELD("high");
+        return "high";
     end = strchr(reply->text, '\n');
     if (!parse_set(p, end != NULL ? end : reply->text + reply->text_len, set))
-        return FIELD("set, ver, config or name");
+        return "set, ver, config or name";
     if (end != NULL && (!look->ready || !parse_ballot(reply, end, &look->told, set)))
-        return FIELD("ballot or accepted");
+        return "ballot or accepted";
     if (look->ready && set->version != version)
-        return FIELD("ver or epoch");
+        return "ver or epoch";
     look->told.version = look->ready ? set->version : 0;
     return NULL;
 }
@@ -225,14 +225,28 @@ bool answer_look(const struct reply *reply, struct guard_look *ret_look, struct 
     return true;
 }
 
-const char *answer_look_fault(const struct reply *reply)
+static void explain_field(struct reason *ret_why, const char *field)
+{
+    reason_quote(ret_why, WHY_BAD_FIELD, field, WIRE_MARKER);
+}
+
+void answer_config_fault(struct reason *ret_why)
+{
+    explain_field(ret_why, "config");
+}
+
+void answer_look_fault(const struct reply *reply, struct reason *ret_why)
 {
     struct guard_look look = {.ready = false};
     struct answer_set set = {.set = 0};
-
     const char *fault = parse_look(reply, &look, &set);
 
-    return fault != NULL ? fault : FIELD("config");
+    if (fault == NULL)
+        answer_config_fault(ret_why);
+    else if (fault == garbage)
+        reason_set(ret_why, WHY_GARBAGE);
+    else
+        explain_field(ret_why, fault);
 }
 
 bool answer_witness(const struct reply *reply, int64_t *ret_age_ms)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "redlock/base/reason.h"
 #include "redlock/core/founder.h"
 #include "redlock/core/guard.h"
 #include "redlock/wire/reply.h"
@@ -43,7 +44,9 @@ bool answer_look(const struct reply *reply, struct guard_look *ret_look,
 
 /* What is wrong with an answer that answer_look() does not take, or with its configuration if it
  * does, for people: the first malformed field of the marker, if it looks like an answer. */
-const char *answer_look_fault(const struct reply *reply);
+void answer_look_fault(const struct reply *reply, struct reason *ret_why);
+/* Its field config is malformed. */
+void answer_config_fault(struct reason *ret_why);
 
 /* Read the answer of SCRIPT_WITNESS: an age in ms, or -1.  Returns false if it is malformed or an
  * error. */

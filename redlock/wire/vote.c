@@ -10,8 +10,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "redlock/wire/forbidden.h"
 #include "redlock/wire/keys.h"
+#include "redlock/wire/redis_error.h"
 #include "redlock/wire/reply.h"
 
 const char *vote_revoked(const struct reply *reply)
@@ -22,43 +22,23 @@ const char *vote_revoked(const struct reply *reply)
     return is_revoked ? reply->text : NULL;
 }
 
-/* Errors of a master whose state has changed since the handshake. */
-static const char *const relink_codes[] = {"READONLY", "NOAUTH", "LOADING", "MASTERDOWN"};
-
-/*
- * Whether an error has this code.  Redis 7 puts the code first, also for errors inside a script.
- * Redis up to 6 hides such an error in "ERR Error running script (call to f_...): ... WRONGTYPE
- * ...".
- */
-static bool has_code(const struct reply *reply, const char *code)
-{
-    static const char in_script[] = "ERR Error running script";
-    size_t code_len = strlen(code);
-
-    if (strncmp(reply->text, in_script, sizeof in_script - 1) == 0)
-        return strstr(reply->text, code) != NULL;
-    return strncmp(reply->text, code, code_len) == 0 &&
-           (reply->text[code_len] == ' ' || reply->text[code_len] == '\0');
-}
-
 bool vote_lacks_script(const struct reply *reply)
 {
-    return reply->type == REPLY_ERROR && has_code(reply, "NOSCRIPT");
+    return reply->type == REPLY_ERROR && redis_error_kind(reply->text) == WHY_ERROR_SCRIPT;
 }
 
 static struct vote count_error(const struct reply *reply)
 {
-    struct vote vote = {.vote = QUORUM_VOTE_NONE, .forbidden = forbidden_is(reply->text)};
+    const enum why why = redis_error_kind(reply->text);
 
-    if (vote_lacks_script(reply))
-        vote.noscript = true;
-    else if (has_code(reply, "WRONGTYPE"))
-        vote.vote = QUORUM_VOTE_NO;
-    for (size_t i = 0; i < sizeof relink_codes / sizeof relink_codes[0]; i++) {
-        if (has_code(reply, relink_codes[i]))
-            vote.relink = true;
-    }
-    return vote;
+    return (struct vote){
+        .vote = why == WHY_ERROR_TYPE ? QUORUM_VOTE_NO : QUORUM_VOTE_NONE,
+        .noscript = why == WHY_ERROR_SCRIPT,
+        .forbidden = why == WHY_ERROR_RIGHT || why == WHY_ERROR_LOGIN,
+        /* Its state has changed since the handshake. */
+        .relink = why == WHY_ERROR_LOGIN || why == WHY_ERROR_REPLICA || why == WHY_ERROR_LOADING ||
+                  why == WHY_ERROR_MASTER_DOWN,
+    };
 }
 
 static struct vote count_set(const struct reply *reply)
@@ -135,11 +115,10 @@ struct vote vote_number(const struct reply *reply)
     return vote;
 }
 
-const char *vote_error(const struct vote *vote, const struct reply *reply)
+bool vote_reason(const struct vote *vote, const struct reply *reply, struct reason *ret_why)
 {
-    if (reply->type == REPLY_ERROR)
-        return reply->text;
-    if (!vote->relink)
-        return "";
-    return "answered with garbage";
+    if (reply->type != REPLY_ERROR && !vote->relink)
+        return false;
+    reply_reason(reply, ret_why);
+    return true;
 }

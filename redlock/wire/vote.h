@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "redlock/base/reason.h"
 #include "redlock/core/quorum.h"
 #include "redlock/wire/reply.h"
 
@@ -20,7 +21,7 @@ struct vote {
     bool hints : 1;     /* With a no to a permit: hint is set. */
     bool revoked : 1;   /* EXTEND: a text has revoked the lock at this master. */
     bool is_queued : 1; /* With a no to a waiter in a queue: number is set, not counter. */
-    bool forbidden : 1; /* The master refuses this user (forbidden.h).  The vote is no yes. */
+    bool forbidden : 1; /* The master refuses this user.  The vote is no yes. */
     /* The number is above the known high-water mark.  If the master loses its data,
      * no other master may know it: see guard.h. */
     bool unkept;
@@ -58,7 +59,7 @@ const char *vote_revoked(const struct reply *reply);
 /* Whether the master lacks the script of an EVALSHA. */
 bool vote_lacks_script(const struct reply *reply);
 
-/* What is wrong with the master that sent this reply.  "": nothing. */
-const char *vote_error(const struct vote *vote, const struct reply *reply);
+/* What is wrong with the master that sent this reply.  False: nothing. */
+bool vote_reason(const struct vote *vote, const struct reply *reply, struct reason *ret_why);
 
 #endif /* REDLOCK_VOTE_H */

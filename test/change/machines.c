@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "models/hash.h"
+
 #define NEVER DRIFT_NEVER
 #define NONCE 99
 
@@ -51,24 +53,12 @@ void machines_free(void)
     machines_len = machines_max = 0;
 }
 
-static uint64_t hash(const void *bytes, size_t size)
-{
-    const uint8_t *p = bytes;
-    uint64_t h = size;
-
-    for (size_t i = 0; i + 8 <= size; i += 8) {
-        uint64_t word;
-
-        memcpy(&word, p + i, 8);
-        h = (h ^ word) * 0x9E3779B97F4A7C15u;
-        h ^= h >> 29;
-    }
-    return h ^ h >> 32;
-}
-
 static uint32_t *slot_of(const struct stored *machine)
 {
-    uint32_t mask = 4 * machines_max - 1, at = (uint32_t)hash(machine, sizeof *machine) & mask;
+    uint32_t mask = 4 * machines_max - 1;
+    uint32_t at = (uint32_t)hash_of(machine, sizeof *machine / sizeof(uint32_t)) & mask;
+
+    _Static_assert(sizeof *machine % sizeof(uint32_t) == 0, "made of words");
 
     while (table[at] != 0 && memcmp(&machines[table[at] - 1], machine, sizeof *machine) != 0)
         at = (at + 1) & mask;

@@ -18,10 +18,10 @@ struct transport *transport_new(struct loop *loop, const struct transport_events
     return &the_transport;
 }
 
-const char *transport_silence(const struct transport *transport)
+enum why transport_silence(const struct transport *transport)
 {
     (void)transport;
-    return "timeout while connecting";
+    return WHY_CONNECT_TIMEOUT;
 }
 
 #endif /* TEST_MADE_UP_TRANSPORT_H */

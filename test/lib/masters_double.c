@@ -115,14 +115,14 @@ enum outlook masters_outlook_of(const struct masters *all, quorum_mask failed, q
     return OUTLOOK_WELL;
 }
 
-void masters_note(struct masters *all, unsigned m, const char *error)
+void masters_note(struct masters *all, unsigned m, const struct reason *why)
 {
-    (void)all, (void)m, (void)error;
+    (void)all, (void)m, (void)why;
 }
 
-void masters_relink(struct masters *all, unsigned m, const char *reason)
+void masters_relink(struct masters *all, unsigned m, const struct reason *why)
 {
-    (void)all, (void)m, (void)reason;
+    (void)all, (void)m, (void)why;
 }
 
 const char *masters_name(const struct masters *all, unsigned m)
@@ -131,10 +131,12 @@ const char *masters_name(const struct masters *all, unsigned m)
     return "made-up";
 }
 
-const char *masters_error(const struct masters *all, unsigned m)
+const struct reason *masters_reason(const struct masters *all, unsigned m)
 {
+    static const struct reason none = {.why = WHY_NONE};
+
     (void)all, (void)m;
-    return "";
+    return &none;
 }
 
 bool masters_is_linked(const struct masters *all, unsigned m)

@@ -38,6 +38,7 @@ struct transport {
     size_t out_len, out_taken;
 };
 
+#include "test/lib/words.h"
 #include "test/lib/made_up_transport.h"
 
 void transport_free(struct transport *transport)
@@ -45,11 +46,11 @@ void transport_free(struct transport *transport)
     transport->is_open = false;
 }
 
-const char *transport_open(struct transport *transport, const struct transport_to *to,
-                           unsigned turn)
+bool transport_open(struct transport *transport, const struct transport_to *to, unsigned turn,
+                    struct reason *ret_why)
 {
-    (void)transport, (void)to, (void)turn;
-    return NULL;
+    (void)transport, (void)to, (void)turn, (void)ret_why;
+    return true;
 }
 
 void transport_close(struct transport *transport, bool reset)
@@ -63,7 +64,7 @@ static size_t arrived(const struct transport *transport)
     return transport->in_len < transport->arrives ? transport->in_len : transport->arrives;
 }
 
-ssize_t transport_read(struct transport *transport, char *buf, size_t room, const char **ret_error)
+ssize_t transport_read(struct transport *transport, char *buf, size_t room, struct reason *ret_why)
 {
     size_t len = arrived(transport) - transport->in_read;
 
@@ -77,15 +78,15 @@ ssize_t transport_read(struct transport *transport, char *buf, size_t room, cons
     if (len > 0 || !transport->ends || arrived(transport) < transport->arrives)
         return (ssize_t)len;
     transport->is_told = true;
-    *ret_error = "Server closed the connection";
+    reason_set(ret_why, WHY_CLOSED);
     return -1;
 }
 
 ssize_t transport_write(struct transport *transport, const char *bytes, size_t len,
-                        const char **ret_error)
+                        struct reason *ret_why)
 {
     CHECK(transport->is_open && !transport->is_told);
-    (void)ret_error;
+    (void)ret_why;
     if (transport->is_full)
         return 0;
     if (len > transport->window) {
@@ -310,7 +311,7 @@ static void talk(struct link *link, SSL_CTX *server)
 
 static void check_up(const struct link *link)
 {
-    CHECK_STR(link_error(link), "");
+    CHECK_STR(words_of(link_reason(link)), "");
     CHECK(link_is_up(link));
     CHECK_UINT(rises, 1);
     CHECK_UINT(falls, 0);
@@ -321,7 +322,7 @@ static void check_down(const struct link *link)
 {
     CHECK(!link_is_up(link));
     CHECK_UINT(falls, 1);
-    CHECK(strlen(link_error(link)) > 0);
+    CHECK(link_reason(link)->why != WHY_NONE);
 }
 
 /* ---- The program ---- */

@@ -1,14 +1,18 @@
 /*
- * daemon.h - the child of a fork that closes all descriptors, as daemonizing does, and opens files
- * of its own before it cleans up the client that it inherited.
+ * daemon.h - children of a fork: one that closes all descriptors, as daemonizing does, and opens
+ * files of its own before it cleans up the client that it inherited, and one in another PID
+ * namespace.
  */
 #ifndef TEST_DAEMON_H
 #define TEST_DAEMON_H
 
 #include "test/lib/check.h"
 
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +39,18 @@ static void check_daemon_keeps_file(int fd, void (*clean_up)(void))
         _exit(daemon_cleans_up(fd, clean_up));
     CHECK_INT(waitpid(child, &status, 0), child);
     CHECK_INT(status, 0);
+}
+
+/* As fork().  The child does not see its parent: it is the first of a PID namespace. */
+static pid_t fork_into_namespace(void)
+{
+    long child = syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0);
+
+    if (child < 0) /* A plain user. */
+        child = syscall(SYS_clone, CLONE_NEWUSER | CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0);
+    if (child < 0)
+        (void)printf("no PID namespace can be had here: with fork() in its place\n");
+    return child < 0 ? fork() : (pid_t)child;
 }
 
 #endif /* TEST_DAEMON_H */

@@ -64,14 +64,14 @@ TEST(a_child_of_a_fork_does_not_spin)
 }
 
 /* The child shares the loop's epoll instance with its parent. */
-TEST(a_child_that_cleans_up_leaves_its_parent_alone)
+static void check_parent_goes_on(pid_t (*make_child)(void))
 {
     const struct timeval bound = {.tv_sec = 60};
     pid_t child;
     int status;
 
     begin();
-    child = fork();
+    child = make_child();
     if (child == 0) {
         redlock_libevent_detach(client);
         _exit(redlock_close(rl) == NULL ? 0 : 1);
@@ -83,6 +83,16 @@ TEST(a_child_that_cleans_up_leaves_its_parent_alone)
         CHECK(event_base_loop(base, EVLOOP_ONCE) >= 0);
     CHECK(is_done);
     end();
+}
+
+TEST(a_child_that_cleans_up_leaves_its_parent_alone)
+{
+    check_parent_goes_on(fork);
+}
+
+TEST(a_child_in_another_namespace_leaves_its_parent_alone)
+{
+    check_parent_goes_on(fork_into_namespace);
 }
 
 static void clean_up(void)
@@ -106,5 +116,6 @@ TEST(only_a_pollable_client_is_attached)
 }
 
 CHECK_MAIN(RUN(a_child_of_a_fork_does_not_spin),
-           RUN(a_child_that_cleans_up_leaves_its_parent_alone), RUN(a_daemon_keeps_its_files),
+           RUN(a_child_that_cleans_up_leaves_its_parent_alone),
+           RUN(a_child_in_another_namespace_leaves_its_parent_alone), RUN(a_daemon_keeps_its_files),
            RUN(only_a_pollable_client_is_attached))

@@ -51,14 +51,14 @@ static void end(void)
 }
 
 /* The child shares the loop's epoll instance with its parent. */
-TEST(a_child_that_cleans_up_leaves_its_parent_alone)
+static void check_parent_goes_on(pid_t (*make_child)(void))
 {
     uv_timer_t late;
     pid_t child;
     int status;
 
     begin();
-    child = fork();
+    child = make_child();
     if (child == 0) {
         redlock_libuv_detach(client);
         _exit(redlock_close(rl) == NULL ? 0 : 1);
@@ -74,6 +74,16 @@ TEST(a_child_that_cleans_up_leaves_its_parent_alone)
     end();
 }
 
+TEST(a_child_that_cleans_up_leaves_its_parent_alone)
+{
+    check_parent_goes_on(fork);
+}
+
+TEST(a_child_in_another_namespace_leaves_its_parent_alone)
+{
+    check_parent_goes_on(fork_into_namespace);
+}
+
 static void clean_up(void)
 {
     redlock_libuv_detach(client);
@@ -87,4 +97,5 @@ TEST(a_daemon_keeps_its_files)
     end();
 }
 
-CHECK_MAIN(RUN(a_child_that_cleans_up_leaves_its_parent_alone), RUN(a_daemon_keeps_its_files))
+CHECK_MAIN(RUN(a_child_that_cleans_up_leaves_its_parent_alone),
+           RUN(a_child_in_another_namespace_leaves_its_parent_alone), RUN(a_daemon_keeps_its_files))

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "models/hash.h"
+
 /* What explorer_take() does with a step. */
 static void (*taker)(const void *next, struct move move, const char *broken);
 
@@ -20,7 +22,7 @@ static unsigned packed_len; /* Words of a stored world. */
 static struct {
     uint32_t *worlds;
     uint32_t *parent; /* The world from which it was reached first. */
-    uint32_t *table;  /* 1 + the number of a world, or 0. */
+    uint32_t *table;  /* 1 + the number of a world, and bits of its hash above; or 0. */
     size_t len, max;
     size_t slots; /* Of the table: a power of two. */
     size_t at;    /* The world whose steps are being taken. */
@@ -59,29 +61,38 @@ static void unpack(size_t number, void *world)
     memcpy(world, words, model->words * sizeof *words);
 }
 
-static uint64_t hash(const uint32_t *packed)
-{
-    uint64_t h = 1;
+/* Most of the time of a search goes into looking worlds up, and there into waiting for memory.  So a
+ * slot has a tag, six bits of the hash, and a world with another tag is not read. */
+#define NUMBER UINT32_C(0x3ffffff) /* The bits of a slot that have the number. */
 
-    for (unsigned i = 0; i < packed_len; i++) {
-        h = (h ^ packed[i]) * UINT64_C(0x9fb21c651e98df25);
-        h ^= h >> 29;
-    }
-    return h;
+static uint32_t tag_of(uint64_t hash)
+{
+    return (uint32_t)(hash >> 32) & ~NUMBER;
+}
+
+static size_t number_in(size_t slot)
+{
+    return (found.table[slot] & NUMBER) - 1;
 }
 
 /* The slot that has this world, or the empty slot for it. */
-static size_t find_slot(const uint32_t *packed)
+static size_t find_slot(const uint32_t *packed, uint64_t hash)
 {
-    size_t slot = hash(packed) & (found.slots - 1);
+    size_t slot = hash & (found.slots - 1);
 
     while (found.table[slot] != 0) {
-        const uint32_t *other = found.worlds + (size_t)(found.table[slot] - 1) * packed_len;
-        if (memcmp(other, packed, packed_len * sizeof *packed) == 0)
+        if ((found.table[slot] & ~NUMBER) == tag_of(hash) &&
+            memcmp(found.worlds + number_in(slot) * packed_len, packed,
+                   packed_len * sizeof *packed) == 0)
             break;
         slot = (slot + 1) & (found.slots - 1);
     }
     return slot;
+}
+
+static size_t number_of(const uint32_t *packed)
+{
+    return number_in(find_slot(packed, hash_of(packed, packed_len)));
 }
 
 static void *allocate(size_t count, size_t size)
@@ -100,8 +111,12 @@ static void grow_table(size_t slots)
     free(found.table);
     found.slots = slots;
     found.table = allocate(slots, sizeof *found.table);
-    for (size_t i = 0; i < found.len; i++)
-        found.table[find_slot(found.worlds + i * packed_len)] = (uint32_t)(i + 1);
+    for (size_t i = 0; i < found.len; i++) {
+        const uint32_t *packed = found.worlds + i * packed_len;
+        uint64_t hash = hash_of(packed, packed_len);
+
+        found.table[find_slot(packed, hash)] = (uint32_t)(i + 1) | tag_of(hash);
+    }
 }
 
 /* The arrays have their greatest length at once.  Pages that are never written cost nothing. */
@@ -113,6 +128,8 @@ static void open_store(size_t megabytes)
     free(found.parent);
     packed_len = (unsigned)__builtin_popcountll(model->used);
     found.max = (megabytes << 20) / (packed_len * 4 + 4 + slot_bytes);
+    if (found.max > NUMBER - 1)
+        found.max = NUMBER - 1;
     found.len = 0;
     found.worlds = allocate(found.max, packed_len * sizeof *found.worlds);
     found.parent = allocate(found.max, sizeof *found.parent);
@@ -122,6 +139,7 @@ static void open_store(size_t megabytes)
 static void store(const void *next, struct move move, const char *broken)
 {
     uint32_t packed[WORDS_MAX];
+    uint64_t hash;
     size_t slot;
 
     (void)move;
@@ -129,12 +147,13 @@ static void store(const void *next, struct move move, const char *broken)
     if (broken != NULL && outcome->broken == NULL)
         outcome->broken = broken;
     pack(next, packed);
-    slot = find_slot(packed);
+    hash = hash_of(packed, packed_len);
+    slot = find_slot(packed, hash);
     if (found.table[slot] != 0 || found.len == found.max)
         return;
     memcpy(found.worlds + found.len * packed_len, packed, packed_len * sizeof *packed);
     found.parent[found.len++] = (uint32_t)found.at;
-    found.table[slot] = (uint32_t)found.len;
+    found.table[slot] = (uint32_t)found.len | tag_of(hash);
     if (found.len > found.slots / 3 * 2)
         grow_table(found.slots * 2);
 }
@@ -325,7 +344,7 @@ static void follow(const void *next, struct move move, const char *broken)
     if (stays.leads || !stays.counts(move))
         return;
     pack(next, packed);
-    stays.leads = stays.can[found.table[find_slot(packed)] - 1];
+    stays.leads = stays.can[number_of(packed)];
 }
 
 size_t explorer_count(bool (*is_so)(const void *world))

@@ -129,7 +129,7 @@ static bool is_outvoted(unsigned server)
 bool process_is_linked(const struct ev_loop *process)
 {
     const struct lists lists = process_lists(process);
-    char text[128];
+    struct reason why;
 
     if (process->rl == NULL || process_list(process) != process_own_list(process))
         return false;
@@ -146,8 +146,8 @@ bool process_is_linked(const struct ev_loop *process)
             return false;
         if (!server->alive || server->hung || server->mood != MOOD_FINE)
             return false;
-        if (!is_outvoted(i) && clocks_explain(&process->rl->masters.clocks, m,
-                                              process_clock(process), text, sizeof text))
+        if (!is_outvoted(i) &&
+            clocks_explain(&process->rl->masters.clocks, m, process_clock(process), &why))
             return false;
     }
     return true;

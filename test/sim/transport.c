@@ -11,6 +11,7 @@
 #include "redlock/client/client.h"
 #include "redlock/io/transport.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,12 +81,12 @@ void sim_transport_served(const struct ev_loop *process, const struct link *link
 }
 
 /* Masters are at 10.0.0.1, 10.0.0.2, ... */
-const char *transport_open(struct transport *transport, const struct transport_to *to,
-                           unsigned turn)
+bool transport_open(struct transport *transport, const struct transport_to *to, unsigned turn,
+                    struct reason *ret_why)
 {
     uint64_t now = process_clock(transport->process);
 
-    (void)turn;
+    (void)turn, (void)ret_why;
     if (transport->conn != NULL)
         world_fail("contract", "a transport that is opened twice");
     if (transport->closed_at != 0 && now - transport->closed_at < shortest_pause(transport))
@@ -93,13 +94,13 @@ const char *transport_open(struct transport *transport, const struct transport_t
                    (unsigned long long)(now - transport->closed_at) / SIM_US, transport->failures);
     transport->conn = net_connect(transport->process, transport,
                                   (unsigned)(to->host[strlen(to->host) - 1] - '1'));
-    return NULL;
+    return true;
 }
 
-const char *transport_silence(const struct transport *transport)
+enum why transport_silence(const struct transport *transport)
 {
     (void)transport;
-    return "timeout while connecting";
+    return WHY_CONNECT_TIMEOUT;
 }
 
 void transport_close(struct transport *transport, bool reset)
@@ -126,13 +127,16 @@ static size_t cut(size_t len, enum fault fault)
     return 1 + (size_t)dice_below(len - 1);
 }
 
-static const char *end_of_stream(struct transport *transport)
+static void end_of_stream(struct transport *transport, struct reason *ret_why)
 {
     world_note("end of stream: client", transport->process->number, 0, 0);
-    return dice_chance(300) ? "Server closed the connection" : "Connection reset by peer";
+    if (dice_chance(300))
+        reason_set(ret_why, WHY_CLOSED);
+    else
+        reason_of_errno(ret_why, ECONNRESET);
 }
 
-ssize_t transport_read(struct transport *transport, char *buf, size_t room, const char **ret_error)
+ssize_t transport_read(struct transport *transport, char *buf, size_t room, struct reason *ret_why)
 {
     size_t len = 0;
     struct message *message;
@@ -154,7 +158,7 @@ ssize_t transport_read(struct transport *transport, char *buf, size_t room, cons
     if (len > 0 || net_peek(transport->conn) == NULL)
         return (ssize_t)len;
     transport->is_told = true;
-    *ret_error = end_of_stream(transport);
+    end_of_stream(transport, ret_why);
     return -1;
 }
 
@@ -187,7 +191,7 @@ static size_t cut_before_count(const struct transport *transport, const char *by
 }
 
 ssize_t transport_write(struct transport *transport, const char *bytes, size_t len,
-                        const char **ret_error)
+                        struct reason *ret_why)
 {
     struct message *message;
     size_t room, before;
@@ -196,7 +200,7 @@ ssize_t transport_write(struct transport *transport, const char *bytes, size_t l
         world_fail("contract", "a write to a transport that is not open, or that ended");
     if (write_fails(transport)) {
         transport->is_told = true;
-        *ret_error = dice_chance(500) ? "Broken pipe" : "Connection reset by peer";
+        reason_of_errno(ret_why, dice_chance(500) ? EPIPE : ECONNRESET);
         return -1;
     }
     if (transport->is_stuffed)
@@ -262,6 +266,7 @@ static void open_or_fail(struct transport *transport)
 {
     struct message *message = net_take(transport->conn);
     bool is_open = message->kind == MESSAGE_CONNECTED;
+    struct reason why;
 
     net_done(message);
     if (is_open) {
@@ -271,7 +276,8 @@ static void open_or_fail(struct transport *transport)
     }
     world_fault(FAULT_REFUSED);
     transport_close(transport, false);
-    transport->events->on_open(transport->cookie, "Connection refused");
+    reason_of_errno(&why, ECONNREFUSED);
+    transport->events->on_open(transport->cookie, &why);
 }
 
 /* Each callback may free the transport. */

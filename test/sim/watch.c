@@ -10,6 +10,7 @@
 #include "world.h"
 
 #include "redlock/client/client.h"
+#include "test/lib/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,20 +42,20 @@ static void sicken(struct ev_loop *process)
     process_sicken(process, process_now(process));
 }
 
-static const char *may_serve(void *cookie, unsigned number)
+static bool may_serve(void *cookie, unsigned number, struct reason *ret_why)
 {
     struct watch *watch = cookie;
 
-    return watch->events->may_serve(watch->cookie, number);
+    return watch->events->may_serve(watch->cookie, number, ret_why);
 }
 
-static void count_fault(const char *error)
+static void count_fault(enum why why)
 {
-    if (strncmp(error, "timeout while", 13) == 0)
+    if (why == WHY_CONNECT_TIMEOUT)
         world_fault(FAULT_CONNECT_TIMEOUT);
-    else if (strcmp(error, "connected, but does not answer") == 0)
+    else if (why == WHY_SILENT)
         world_fault(FAULT_GREETING_TIMEOUT);
-    else if (strcmp(error, "takes commands and does not answer") == 0)
+    else if (why == WHY_HANGS)
         world_fault(FAULT_MUTE);
 }
 
@@ -71,8 +72,8 @@ static void on_link(void *cookie, unsigned number, const struct link_fall *fall)
     if (fall == NULL && !watch->listens)
         watch->process->troubles[0].near |= mask_of(number);
     if (fall != NULL) {
-        count_fault(link_error(watch->link));
-        world_say("    because: %s", link_error(watch->link));
+        count_fault(link_reason(watch->link)->why);
+        world_say("    because: %s", words_of(link_reason(watch->link)));
     }
     watch->events->on_link(watch->cookie, number, fall);
 }

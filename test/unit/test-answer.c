@@ -5,6 +5,7 @@
 #include "redlock/wire/answer.h"
 
 #include "redlock/wire/wire.h"
+#include "test/lib/words.h"
 #include "test/lib/check.h"
 
 #define N "0123456789abcdef"
@@ -456,12 +457,14 @@ TEST(the_first_bad_field_is_named)
         {"warming " N " 60000 1 x 7 8 -", FAULT("since")},
         {"other", "answered with garbage"},
     };
+    struct reason why;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct reply reply = reply_of(REPLY_TEXT, rows[i].reply, strlen(rows[i].reply), 0);
 
         check_row = rows[i].reply;
-        CHECK_STR(answer_look_fault(&reply), rows[i].fault);
+        answer_look_fault(&reply, &why);
+        CHECK_STR(words_of(&why), rows[i].fault);
     }
 }
 

@@ -13,6 +13,7 @@
 #include "redlock/masters/set.h"
 #include "redlock/wire/answer.h"
 #include "redlock/wire/reply.h"
+#include "test/lib/words.h"
 #include "test/lib/check.h"
 
 #define LEN 3
@@ -68,15 +69,21 @@ const char *link_name(const struct link *link)
     return names[(const char *)link - links];
 }
 
-void link_relink(struct link *link, const char *reason)
+void link_relink(struct link *link, const struct reason *why)
 {
-    (void)reason;
+    (void)why;
     relinked |= mask_of((unsigned)((const char *)link - links));
 }
 
-void link_note(struct link *link, const char *error)
+void link_relink_for(struct link *link, enum why why)
 {
-    (void)link, (void)error;
+    (void)why;
+    link_relink(link, NULL);
+}
+
+void link_note(struct link *link, const struct reason *why)
+{
+    (void)link, (void)why;
 }
 
 /* Take the arguments out of "$16\r\n0123456789abcdef\r\n". */
@@ -170,7 +177,7 @@ static const char *own_name(unsigned m, const char *config)
 static bool look(unsigned m, uint64_t of, const char *config)
 {
     struct answer_set answer = {.set = of, .version = of != 0 ? version : 0, .name = ""};
-    char text[160];
+    struct reason why;
 
     if (of != 0)
         answer.name = own_name(m, config);
@@ -179,7 +186,7 @@ static bool look(unsigned m, uint64_t of, const char *config)
         answer.config = config;
         answer.config_len = strlen(config);
     }
-    if (!set_on_look(&set, m, &answer, text, sizeof text, &change))
+    if (!set_on_look(&set, m, &answer, &why, &change))
         return false;
     founding_on_look(&founding, m);
     return true;
@@ -353,7 +360,7 @@ TEST(another_list_is_in_the_way)
     answer(1, ":1");
     CHECK_UINT(refused, 1);
     CHECK(founding.refused);
-    CHECK_STR(founding.text, "is claimed by a list of c:1 d:1, and not of " LIST);
+    CHECK_STR(words_of(&founding.why), "is claimed by a list of c:1 d:1, and not of " LIST);
     CHECK_HAS(
         set.why,
         "master 3 (c:1) is claimed by a list of c:1 d:1, and the masters of this list are " LIST);

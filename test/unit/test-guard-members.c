@@ -233,6 +233,22 @@ TEST(with_too_few_a_set_that_was_changed_gets_no_epoch)
     }
 }
 
+/* While a warming master was away, another client may have given it an epoch. */
+TEST(a_master_on_a_new_link_may_remember)
+{
+    begin_lists(0x07, 0x07);
+    g.version = told.version = 2;
+    answer_all(0x06);
+    CHECK(guard_has_forgotten(&g));
+    guard_on_link(&g, 1, false);
+    CHECK(!guard_has_forgotten(&g));
+    guard_on_link(&g, 1, true);
+    next();
+    CHECK(!guard_has_forgotten(&g));
+    answer_all(0x06);
+    CHECK(guard_has_forgotten(&g));
+}
+
 TEST(a_guest_may_have_been_a_member)
 {
     begin_guests(0x18);
@@ -268,4 +284,5 @@ CHECK_MAIN(RUN(without_a_set_nobody_votes), RUN(new_masters_without_a_set_are_in
            RUN(witnesses_tell_of_a_guest), RUN(a_master_that_forgot_gets_its_ballots_back),
            RUN(a_newer_configuration_is_learned_first),
            RUN(with_too_few_a_set_that_was_changed_gets_no_epoch),
-           RUN(a_guest_may_have_been_a_member), RUN(masters_of_a_set_that_was_changed_are_not_new))
+           RUN(a_master_on_a_new_link_may_remember), RUN(a_guest_may_have_been_a_member),
+           RUN(masters_of_a_set_that_was_changed_are_not_new))

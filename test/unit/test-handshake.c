@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redlock/wire/forbidden.h"
 #include "redlock/wire/reply.h"
 #include "redlock/wire/script.h"
 #include "redlock/link/uri.h"
+#include "test/lib/words.h"
 #include "test/lib/check.h"
 
 #define RUN_ID "0123456789abcdef0123456789abcdef01234567"
@@ -75,7 +75,8 @@ static struct master_info guarded_info(const char *info_text, struct reply fsync
                               text_reply(REPLY_TEXT, info_text), fsync, rewrite};
     struct handshake handshake;
     struct master_info info;
-    char error[80], *bytes;
+    struct reason why;
+    char *bytes;
     size_t len, last = sizeof answers / sizeof answers[0] - 1;
 
     memset(&info, 0x5a, sizeof info); /* Left from an earlier connection. */
@@ -85,10 +86,8 @@ static struct master_info guarded_info(const char *info_text, struct reply fsync
     CHECK_UINT(handshake.steps_len, last + 1);
     free(bytes);
     for (size_t i = 0; i < last; i++)
-        CHECK_INT(handshake_on_reply(&handshake, &answers[i], &info, error, sizeof error),
-                  HANDSHAKE_GOES_ON);
-    CHECK_INT(handshake_on_reply(&handshake, &answers[last], &info, error, sizeof error),
-              HANDSHAKE_DONE);
+        CHECK_INT(handshake_on_reply(&handshake, &answers[i], &info, &why), HANDSHAKE_GOES_ON);
+    CHECK_INT(handshake_on_reply(&handshake, &answers[last], &info, &why), HANDSHAKE_DONE);
     return info;
 }
 
@@ -143,8 +142,8 @@ TEST(logs_in_before_all_else)
 }
 
 /* Answer all steps of a plain handshake.  info_reply is the answer to INFO. */
-static enum handshake_result shake(struct reply info_reply, struct master_info *info, char *error,
-                                   size_t error_size)
+static enum handshake_result shake(struct reply info_reply, struct master_info *info,
+                                   struct reason *why)
 {
     struct reply release = digest(SCRIPT_RELEASE), extend = digest(SCRIPT_EXTEND);
     char *bytes;
@@ -152,20 +151,20 @@ static enum handshake_result shake(struct reply info_reply, struct master_info *
     struct handshake handshake = begin("h", &bytes, &len);
 
     free(bytes);
-    CHECK_INT(handshake_on_reply(&handshake, &release, info, error, error_size), HANDSHAKE_GOES_ON);
-    CHECK_INT(handshake_on_reply(&handshake, &extend, info, error, error_size), HANDSHAKE_GOES_ON);
-    return handshake_on_reply(&handshake, &info_reply, info, error, error_size);
+    CHECK_INT(handshake_on_reply(&handshake, &release, info, why), HANDSHAKE_GOES_ON);
+    CHECK_INT(handshake_on_reply(&handshake, &extend, info, why), HANDSHAKE_GOES_ON);
+    return handshake_on_reply(&handshake, &info_reply, info, why);
 }
 
 TEST(learns_from_info)
 {
     struct master_info info;
-    char error[80];
+    struct reason why = {.why = WHY_NONE};
 
     CHECK_INT(shake(text_reply(REPLY_TEXT, "# Server\r\nredis_version:7.0.15\r\nrun_id:abc\r\n"
                                            "uptime_in_seconds:42\r\n\r\n# Replication\r\n"
                                            "role:master\r\n"),
-                    &info, error, sizeof error),
+                    &info, &why),
               HANDSHAKE_DONE);
     CHECK_STR(info.version, "7.0.15");
     CHECK_STR(info.role, "master");
@@ -189,11 +188,10 @@ TEST(shows_the_version_of_valkey)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct master_info info;
-        char error[80];
+        struct reason why = {.why = WHY_NONE};
 
         check_row = rows[i].info;
-        CHECK_INT(shake(text_reply(REPLY_TEXT, rows[i].info), &info, error, sizeof error),
-                  HANDSHAKE_DONE);
+        CHECK_INT(shake(text_reply(REPLY_TEXT, rows[i].info), &info, &why), HANDSHAKE_DONE);
         CHECK_STR(info.version, rows[i].version);
     }
 }
@@ -201,33 +199,30 @@ TEST(shows_the_version_of_valkey)
 TEST(does_without_info)
 {
     struct master_info info;
-    char error[80];
+    struct reason why = {.why = WHY_NONE};
 
-    CHECK_INT(shake(text_reply(REPLY_ERROR, "NOPERM no INFO for you"), &info, error, sizeof error),
+    CHECK_INT(shake(text_reply(REPLY_ERROR, "NOPERM no INFO for you"), &info, &why),
               HANDSHAKE_DONE);
     CHECK_STR(info.version, "?");
     CHECK_STR(info.role, "?");
     CHECK_UINT(info.uptime_s, 0);
 }
 
-/* A right that is missing is no fault of the network: see wire/forbidden.h. */
+/* A right that is missing is no fault of the network: see redlock/base/reason.h. */
 TEST(says_that_info_is_forbidden)
 {
     struct master_info info;
-    char error[80];
+    struct reason why = {.why = WHY_NONE};
 
-    CHECK_INT(shake(text_reply(REPLY_ERROR, "NOPERM no INFO for you"), &info, error, sizeof error),
+    CHECK_INT(shake(text_reply(REPLY_ERROR, "NOPERM no INFO for you"), &info, &why),
               HANDSHAKE_DONE);
-    CHECK_STR(handshake_refuses(&info),
-              "the ACL forbids INFO, which the restart guard needs: NOPERM");
-    CHECK(forbidden_is(handshake_refuses(&info)));
-    CHECK_INT(
-        shake(text_reply(REPLY_ERROR, "ERR unknown command 'INFO'"), &info, error, sizeof error),
-        HANDSHAKE_DONE);
-    CHECK_STR(handshake_refuses(&info), "INFO reports no run_id, which the restart guard needs");
-    CHECK_INT(shake(text_reply(REPLY_TEXT, "\nrun_id:" RUN_ID "\r\n"), &info, error, sizeof error),
+    CHECK_INT(handshake_refuses(&info), WHY_NO_INFO);
+    CHECK_INT(shake(text_reply(REPLY_ERROR, "ERR unknown command 'INFO'"), &info, &why),
               HANDSHAKE_DONE);
-    CHECK(handshake_refuses(&info) == NULL);
+    CHECK_INT(handshake_refuses(&info), WHY_NO_RUN_ID);
+    CHECK_INT(shake(text_reply(REPLY_TEXT, "\nrun_id:" RUN_ID "\r\n"), &info, &why),
+              HANDSHAKE_DONE);
+    CHECK_INT(handshake_refuses(&info), WHY_NONE);
 }
 
 /* What is shown of INFO does not hold the password, and what decides something stays. */
@@ -251,14 +246,15 @@ TEST(hides_a_password_in_info)
         struct reply replies[] = {ok, digest(SCRIPT_RELEASE), digest(SCRIPT_EXTEND),
                                   text_reply(REPLY_TEXT, rows[i].info)};
         struct master_info info;
-        char error[160], *bytes;
+        struct reason why;
+        char *bytes;
         size_t len;
         struct handshake handshake = begin(rows[i].uri, &bytes, &len);
 
         free(bytes);
         check_row = rows[i].uri;
         for (size_t k = 0; k < sizeof replies / sizeof replies[0]; k++)
-            (void)handshake_on_reply(&handshake, &replies[k], &info, error, sizeof error);
+            (void)handshake_on_reply(&handshake, &replies[k], &info, &why);
         CHECK_STR(info.version, rows[i].version);
         CHECK_STR(info.role, rows[i].role);
         CHECK_STR(info.policy, rows[i].policy);
@@ -268,11 +264,11 @@ TEST(hides_a_password_in_info)
 TEST(cuts_what_is_too_long)
 {
     struct master_info info;
-    char error[80];
+    struct reason why = {.why = WHY_NONE};
 
     CHECK_INT(shake(text_reply(REPLY_TEXT, "\nredis_version:1234567890123456789012345678901234567"
                                            "\r\nrole:master\r\n"),
-                    &info, error, sizeof error),
+                    &info, &why),
               HANDSHAKE_DONE);
     CHECK_STR(info.version, "1234567890123456789012345678901");
 }
@@ -280,15 +276,15 @@ TEST(cuts_what_is_too_long)
 TEST(keeps_terminals_safe)
 {
     struct master_info info;
-    char error[80];
+    struct reason why = {.why = WHY_NONE};
 
-    CHECK_INT(shake(text_reply(REPLY_TEXT, "\nredis_version:7\033[2J\r\nrole:master\r\n"), &info,
-                    error, sizeof error),
-              HANDSHAKE_DONE);
+    CHECK_INT(
+        shake(text_reply(REPLY_TEXT, "\nredis_version:7\033[2J\r\nrole:master\r\n"), &info, &why),
+        HANDSHAKE_DONE);
     CHECK_STR(info.version, "7?[2J");
     CHECK_INT(shake(text_reply(REPLY_TEXT, "\nredis_version:7\x9b"
                                            "2J\r\nrole:m\xc2\x9bx\xc3\x9f\r\n"),
-                    &info, error, sizeof error),
+                    &info, &why),
               HANDSHAKE_DONE);
     CHECK_STR(info.version, "7?2J");
     CHECK_STR(info.role, "m??x\xc3\x9f");
@@ -319,21 +315,21 @@ TEST(refuses_what_is_no_master)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct master_info info;
-        char error[80] = "";
+        struct reason why = {.why = WHY_NONE};
 
         check_row = rows[i].info;
-        CHECK_INT(shake(text_reply(REPLY_TEXT, rows[i].info), &info, error, sizeof error),
+        CHECK_INT(shake(text_reply(REPLY_TEXT, rows[i].info), &info, &why),
                   rows[i].error != NULL ? HANDSHAKE_FAILED : HANDSHAKE_DONE);
-        CHECK_STR(error, rows[i].error != NULL ? rows[i].error : "");
+        CHECK_STR(words_of(&why), rows[i].error != NULL ? rows[i].error : "");
     }
 }
 
 static struct master_info info_of(const char *text)
 {
     struct master_info info;
-    char error[80];
+    struct reason why = {.why = WHY_NONE};
 
-    (void)shake(text_reply(REPLY_TEXT, text), &info, error, sizeof error);
+    (void)shake(text_reply(REPLY_TEXT, text), &info, &why);
     return info;
 }
 
@@ -378,10 +374,10 @@ TEST(knows_nobody_without_info)
 {
     const struct master_info never = {.uptime_s = 0};
     struct master_info a, b;
-    char error[80];
+    struct reason why = {.why = WHY_NONE};
 
-    (void)shake(text_reply(REPLY_ERROR, "NOPERM"), &a, error, sizeof error);
-    (void)shake(text_reply(REPLY_ERROR, "NOPERM"), &b, error, sizeof error);
+    (void)shake(text_reply(REPLY_ERROR, "NOPERM"), &a, &why);
+    (void)shake(text_reply(REPLY_ERROR, "NOPERM"), &b, &why);
     CHECK(!handshake_is_same(&a, &b));
     CHECK(!handshake_is_informed(&a));
     CHECK(!handshake_evicts(&a));
@@ -448,18 +444,17 @@ TEST(says_which_step_failed)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct master_info info;
         struct reply reply = text_reply(rows[i].type, rows[i].reply);
-        char error[160] = "", *bytes;
+        struct reason why;
+        char *bytes;
         size_t len;
         struct handshake handshake = begin(rows[i].uri, &bytes, &len);
 
         free(bytes);
         check_row = rows[i].error;
         for (unsigned step = 0; step < rows[i].good; step++)
-            CHECK_INT(handshake_on_reply(&handshake, &ok, &info, error, sizeof error),
-                      HANDSHAKE_GOES_ON);
-        CHECK_INT(handshake_on_reply(&handshake, &reply, &info, error, sizeof error),
-                  HANDSHAKE_FAILED);
-        CHECK_STR(error, rows[i].error);
+            CHECK_INT(handshake_on_reply(&handshake, &ok, &info, &why), HANDSHAKE_GOES_ON);
+        CHECK_INT(handshake_on_reply(&handshake, &reply, &info, &why), HANDSHAKE_FAILED);
+        CHECK_STR(words_of(&why), rows[i].error);
     }
 }
 
@@ -486,15 +481,15 @@ TEST(keeps_a_password_that_is_echoed)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct reply reply = text_reply(REPLY_ERROR, rows[i].reply);
         struct master_info info;
-        char error[160] = "", *bytes;
+        struct reason why;
+        char *bytes;
         size_t len;
         struct handshake handshake = begin("redis://joe:geheim@h", &bytes, &len);
 
         free(bytes);
         check_row = rows[i].reply;
-        CHECK_INT(handshake_on_reply(&handshake, &reply, &info, error, sizeof error),
-                  HANDSHAKE_FAILED);
-        CHECK_STR(error, rows[i].error);
+        CHECK_INT(handshake_on_reply(&handshake, &reply, &info, &why), HANDSHAKE_FAILED);
+        CHECK_STR(words_of(&why), rows[i].error);
     }
 }
 

@@ -6,6 +6,7 @@
  */
 #include "redlock/link/link.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "redlock/io/env.h"
@@ -22,6 +23,7 @@ struct transport {
     bool has_timer, is_broken;
 };
 
+#include "test/lib/words.h"
 #include "test/lib/made_up_transport.h"
 
 void transport_free(struct transport *transport)
@@ -29,11 +31,11 @@ void transport_free(struct transport *transport)
     (void)transport;
 }
 
-const char *transport_open(struct transport *transport, const struct transport_to *to,
-                           unsigned turn)
+bool transport_open(struct transport *transport, const struct transport_to *to, unsigned turn,
+                    struct reason *ret_why)
 {
-    (void)transport, (void)to, (void)turn;
-    return NULL;
+    (void)transport, (void)to, (void)turn, (void)ret_why;
+    return true;
 }
 
 void transport_close(struct transport *transport, bool reset)
@@ -42,22 +44,22 @@ void transport_close(struct transport *transport, bool reset)
     transport->closes++;
 }
 
-ssize_t transport_read(struct transport *transport, char *buf, size_t room, const char **ret_error)
+ssize_t transport_read(struct transport *transport, char *buf, size_t room, struct reason *ret_why)
 {
     (void)buf, (void)room;
     transport->reads++;
-    *ret_error = "Server closed the connection";
+    reason_set(ret_why, WHY_CLOSED);
     return -1;
 }
 
 ssize_t transport_write(struct transport *transport, const char *bytes, size_t len,
-                        const char **ret_error)
+                        struct reason *ret_why)
 {
     (void)bytes;
     transport->writes++;
     if (!transport->is_broken)
         return (ssize_t)len;
-    *ret_error = "Broken pipe";
+    reason_of_errno(ret_why, EPIPE);
     return -1;
 }
 
@@ -150,7 +152,7 @@ static void check_fallen(struct link *link)
     CHECK_UINT(the_transport.closes, 1);
     CHECK_UINT(falls, 1);
     CHECK(!link_is_up(link));
-    CHECK_STR(link_error(link), "Broken pipe");
+    CHECK_STR(words_of(link_reason(link)), "Broken pipe");
     link_free(link);
 }
 
@@ -207,8 +209,8 @@ TEST(a_break_before_the_first_answer_hints_at_tls)
         struct link *link = open_link(&rows[i].uri);
 
         the_transport.events->on_bytes(the_transport.cookie);
-        CHECK(strncmp(link_error(link), "Server closed the connection", 28) == 0);
-        CHECK((strstr(link_error(link), "rediss://") != NULL) == rows[i].hints);
+        CHECK(strncmp(words_of(link_reason(link)), "Server closed the connection", 28) == 0);
+        CHECK((strstr(words_of(link_reason(link)), "rediss://") != NULL) == rows[i].hints);
         link_free(link);
     }
 }

@@ -68,10 +68,16 @@ void link_start(struct link *link)
     say("start", link->number);
 }
 
-void link_relink(struct link *link, const char *reason)
+void link_relink(struct link *link, const struct reason *why)
 {
-    (void)reason;
+    (void)why;
     say("doom", link->number);
+}
+
+void link_relink_for(struct link *link, enum why why)
+{
+    (void)why;
+    link_relink(link, NULL);
 }
 
 static char *copy(const char *text, size_t len)

@@ -789,13 +789,14 @@ static struct transport *make_transport(int *ret_listener)
     struct transport *transport = transport_new(rig.loop, &no_events, NULL);
     socklen_t len = sizeof address;
     struct transport_to to = {.host = "127.0.0.1"};
+    struct reason why;
 
     *ret_listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK_INT(bind(*ret_listener, (struct sockaddr *)&address, len), 0);
     CHECK_INT(listen(*ret_listener, 1), 0);
     CHECK_INT(getsockname(*ret_listener, (struct sockaddr *)&address, &len), 0);
     to.port = ntohs(address.sin_port);
-    CHECK(transport != NULL && transport_open(transport, &to, 0) == NULL);
+    CHECK(transport != NULL && transport_open(transport, &to, 0, &why));
     return transport;
 }
 

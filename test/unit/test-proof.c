@@ -47,15 +47,21 @@ void link_send(struct link *link, const struct ask *ask, const char *command, si
     reads++;
 }
 
-void link_note(struct link *link, const char *error)
+void link_note(struct link *link, const struct reason *why)
 {
-    (void)link, (void)error;
+    (void)link, (void)why;
 }
 
-void link_relink(struct link *link, const char *reason)
+void link_relink(struct link *link, const struct reason *why)
 {
-    (void)link, (void)reason;
+    (void)link, (void)why;
     relinks++;
+}
+
+void link_relink_for(struct link *link, enum why why)
+{
+    (void)why;
+    link_relink(link, NULL);
 }
 
 void clocks_ask(struct clocks *clocks, unsigned master)

@@ -159,6 +159,7 @@ TEST(texts_have_a_longest_length)
     for (size_t i = 0; i < ELEMENTS(heads); i++) {
         struct reply reply = {.text = NULL};
         redisReader *reader = reader_new(&reply);
+        struct reason why;
 
         CHECK_INT(feed_long(reader, heads[i], REPLY_TEXT_MAX), REDIS_OK);
         CHECK(!reader_overflows(reader));
@@ -169,11 +170,13 @@ TEST(texts_have_a_longest_length)
         CHECK(reply.text_room <= REPLY_TEXT_MAX + 1);
         CHECK_INT(feed_long(reader, heads[i], REPLY_TEXT_MAX + 1), REDIS_ERR);
         CHECK_INT(reader->err, REDIS_ERR_OOM);
-        CHECK(reader_met_too_long(reader));
+        reader_explain(reader, &why);
+        CHECK_INT(why.why, WHY_TOO_LONG);
         CHECK(reply.text_room <= REPLY_TEXT_MAX + 1);
         redisReaderFree(reader);
         reader = reader_new(&reply);
-        CHECK(!reader_met_too_long(reader));
+        reader_explain(reader, &why);
+        CHECK(why.why != WHY_TOO_LONG);
         redisReaderFree(reader);
         reader_forget(&reply);
     }
@@ -200,12 +203,14 @@ TEST(arrays_have_a_most)
     for (size_t i = 0; i < ELEMENTS(sizes); i++) {
         struct reply reply = {.text = NULL};
         redisReader *reader = reader_new(&reply);
+        struct reason why;
         void *got = NULL;
 
         check_row = sizes[i].wire;
         feed(reader, sizes[i].wire, strlen(sizes[i].wire));
         CHECK_INT(redisReaderGetReply(reader, &got), sizes[i].status);
-        CHECK(reader_met_too_long(reader) == sizes[i].is_too_long);
+        reader_explain(reader, &why);
+        CHECK((why.why == WHY_TOO_LONG) == sizes[i].is_too_long);
         redisReaderFree(reader);
         reader_forget(&reply);
     }

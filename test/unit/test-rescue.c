@@ -20,6 +20,7 @@ static struct rescue_actions act;
 static drift_time now;
 static uint64_t nonces[QUORUM_MASTERS_MAX], high, time_us;
 static uint32_t max_ttl_ms;
+static quorum_mask warming;
 
 static void next(void)
 {
@@ -51,7 +52,7 @@ static void answer(uint64_t version)
     for (unsigned m = 0; m < 4; m++) {
         if (r.masters[m].asked != RESCUE_ASK_LOOK)
             continue;
-        if (m == 1 || m == 2)
+        if (warming & mask_of(m))
             show_warming(m);
         else
             show_ready(m, version);
@@ -75,6 +76,7 @@ static void begin(void)
     high = 900;
     time_us = 5000;
     max_ttl_ms = 1;
+    warming = 0x06;
     for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
         nonces[m] = 10 + m;
     rescue_init(&r, &config);
@@ -203,6 +205,7 @@ TEST(counters_are_raised_first)
     CHECK_UINT(act.count, 0x01);
     CHECK_UINT(act.found, 0);
     rescue_on_reply(&r, 0, true, now);
+    show_ready(1, FOUNDED);
     next();
     CHECK_UINT(act.found, 0x01);
 }
@@ -228,6 +231,56 @@ TEST(a_majority_is_raised_before_the_set_is_founded)
     CHECK_UINT(act.found, 0x03);
 }
 
+/* Master m has lost its data again. */
+static void forget(unsigned m)
+{
+    nonces[m]++;
+    r.masters[m].look_at = 0;
+    next();
+    answer(CLOSED);
+}
+
+TEST(enough_can_remember_the_set_before_it_is_founded)
+{
+    begin_closed();
+    run_until(now + SPAN / 4);
+    forget(2);
+    run_until(now + SPAN / 4);
+    forget(1);
+    run_until(rescue_due_at(&r));
+    CHECK_UINT(act.count, 0x01);
+    rescue_on_reply(&r, 0, true, now);
+    run_until(rescue_watched_at(&r, 2) - 1);
+    CHECK_UINT(act.found | act.install, 0);
+    now++;
+    next();
+    CHECK_UINT(act.install, 0x04);
+    CHECK_UINT(act.found, 0);
+    show_ready(2, FOUNDED);
+    next();
+    CHECK_UINT(act.found, 0x01);
+    CHECK_UINT(act.install, 0);
+}
+
+/* All of the list have lost their data. */
+TEST(enough_get_epochs_together)
+{
+    begin();
+    warming = LIST;
+    answer(CLOSED);
+    CHECK_INT(r.phase, RESCUE_WAITING);
+    for (unsigned m = 1; m < 3; m++) {
+        run_until(now + SPAN / 4);
+        forget(m);
+    }
+    run_until(rescue_watched_at(&r, 1) - 1);
+    CHECK_INT(r.phase, RESCUE_FOUNDING);
+    CHECK_UINT(act.install, 0);
+    now++;
+    next();
+    CHECK_UINT(act.install, 0x03);
+}
+
 TEST(the_greatest_number_that_is_known)
 {
     begin_closed();
@@ -244,9 +297,9 @@ TEST(all_of_the_list_are_founded)
 {
     begin_founding();
     rescue_on_reply(&r, 0, true, now);
+    show_ready(1, FOUNDED);
     next();
     rescue_on_reply(&r, 0, true, now);
-    show_ready(1, FOUNDED);
     next();
     CHECK_INT(r.status, RESCUE_GOES_ON);
     CHECK_UINT(rescue_missing(&r), 0x04);
@@ -297,6 +350,7 @@ CHECK_MAIN(RUN(all_that_are_left_are_closed_first), RUN(one_that_was_not_reached
            RUN(one_that_opens_again_is_closed_and_the_wait_begins_anew),
            RUN(one_that_forgets_is_watched_anew), RUN(counters_are_raised_first),
            RUN(a_majority_is_raised_before_the_set_is_founded),
+           RUN(enough_can_remember_the_set_before_it_is_founded), RUN(enough_get_epochs_together),
            RUN(the_greatest_number_that_is_known), RUN(all_of_the_list_are_founded),
            RUN(a_request_that_failed_is_sent_again_after_a_look), RUN(others_are_in_the_way),
            RUN(versions_jump))

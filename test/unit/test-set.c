@@ -41,10 +41,16 @@ const char *link_name(const struct link *link)
     return "a master";
 }
 
-void link_relink(struct link *link, const char *reason)
+void link_relink(struct link *link, const struct reason *why)
 {
-    (void)link, (void)reason;
+    (void)link, (void)why;
     CHECK(false);
+}
+
+void link_relink_for(struct link *link, enum why why)
+{
+    (void)why;
+    link_relink(link, NULL);
 }
 
 /* ---- Steps of the tests ---- */
@@ -68,13 +74,13 @@ static void begin(void)
 static bool look(unsigned m, uint64_t version, const char *name, const char *config, bool ready)
 {
     struct answer_set answer = {.set = version != 0 ? SET : 0, .version = version, .name = name};
-    char text[SET_SHORT_MAX];
+    struct reason why;
 
     answer.name_len = strlen(name);
     answer.config = config;
     answer.config_len = config != NULL ? strlen(config) : 0;
     answer.state = ready ? "" : NULL;
-    return set_on_look(&set, m, &answer, text, sizeof text, &change);
+    return set_on_look(&set, m, &answer, &why, &change);
 }
 
 /* Masters a and b are members of version 3, and a has said so. */

@@ -73,15 +73,21 @@ const struct master_info *link_info(const struct link *link)
     return &info;
 }
 
-void link_relink(struct link *link, const char *reason)
+void link_relink(struct link *link, const struct reason *why)
 {
-    (void)reason;
+    (void)why;
     relinked |= mask_of(number_of(link));
 }
 
-void link_note(struct link *link, const char *error)
+void link_relink_for(struct link *link, enum why why)
 {
-    (void)link, (void)error;
+    (void)why;
+    link_relink(link, NULL);
+}
+
+void link_note(struct link *link, const struct reason *why)
+{
+    (void)link, (void)why;
 }
 
 void link_send(struct link *link, const struct ask *ask, const char *command, size_t command_len)
@@ -97,10 +103,10 @@ bool handshake_keeps(const struct master_info *info)
     return false;
 }
 
-const char *handshake_refuses(const struct master_info *info)
+enum why handshake_refuses(const struct master_info *info)
 {
     (void)info;
-    return NULL;
+    return WHY_NONE;
 }
 
 void founding_on_look(struct founding *f, unsigned master)

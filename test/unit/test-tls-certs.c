@@ -69,8 +69,8 @@ TEST(certificates_are_verified)
             check_up(link);
         } else {
             check_down(link);
-            if (strstr(link_error(link), row->why) == NULL)
-                CHECK_STR(link_error(link), row->why);
+            if (strstr(words_of(link_reason(link)), row->why) == NULL)
+                CHECK_STR(words_of(link_reason(link)), row->why);
         }
         free_link(link);
         SSL_CTX_free(server);
@@ -102,8 +102,9 @@ TEST(a_server_may_want_a_certificate)
 
     talk(link, server);
     check_down(link);
-    CHECK_STR(link_error(link), "TLS: the server refuses: tlsv13 alert certificate required "
-                                "(give tls_cert and tls_key; redlock: --tls-cert and --tls-key)");
+    CHECK_STR(words_of(link_reason(link)),
+              "TLS: the server refuses: tlsv13 alert certificate required "
+              "(give tls_cert and tls_key; redlock: --tls-cert and --tls-key)");
     free_link(link);
     chosen.cert = cert_path;
     chosen.key = key_path;

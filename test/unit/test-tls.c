@@ -69,8 +69,8 @@ TEST(a_stream_that_stops_at_any_byte_times_out)
         if (!link_is_up(link)) {
             ring();
             check_down(link);
-            CHECK(strstr(link_error(link), "connected, but does not answer") != NULL);
-            CHECK((strstr(link_error(link), "redis://") != NULL) == (at == 0));
+            CHECK(strstr(words_of(link_reason(link)), "connected, but does not answer") != NULL);
+            CHECK((strstr(words_of(link_reason(link)), "redis://") != NULL) == (at == 0));
         }
         free_link(link);
     }
@@ -175,7 +175,7 @@ TEST(a_server_that_says_goodbye_is_gone)
 
     talk_to(good_server(), say_goodbye, link);
     check_down(link);
-    CHECK_STR(link_error(link), "Server closed the connection");
+    CHECK_STR(words_of(link_reason(link)), "Server closed the connection");
     CHECK_UINT(heard_len, strlen(pushed));
     free_link(link);
     link = make_link(&chosen, "10.0.0.1");
@@ -214,7 +214,8 @@ TEST(a_server_that_reads_no_answers_is_left)
 
     talk_to(tls_peer_context(&good, NULL, TLS1_2_VERSION), ask_again_and_again, link);
     check_down(link);
-    CHECK_STR(link_error(link), "TLS: the server does not read the answers that it wants");
+    CHECK_STR(words_of(link_reason(link)),
+              "TLS: the server does not read the answers that it wants");
     free_link(link);
 }
 
@@ -229,7 +230,7 @@ TEST(a_server_may_speak_first)
     talk(link, server);
     welcome = NULL;
     check_down(link);
-    CHECK_STR(link_error(link), "AUTH: ERR max number of clients reached");
+    CHECK_STR(words_of(link_reason(link)), "AUTH: ERR max number of clients reached");
     free_link(link);
     SSL_CTX_free(server);
 }
@@ -252,7 +253,7 @@ TEST(a_server_may_speak_plain)
         check_down(link);
         check_sealed();
         CHECK_STR(
-            link_error(link),
+            words_of(link_reason(link)),
             "TLS: the server does not speak TLS at this port (if that is right, write redis://)");
         free_link(link);
     }

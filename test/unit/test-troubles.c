@@ -7,9 +7,30 @@
 
 #include "test/lib/check.h"
 
+/* Reasons that a row may name.  Another text is an error of the master. */
+static const struct {
+    const char *name;
+    struct reason why;
+} known[] = {
+    {"LOADING", {.why = WHY_LOADING}},
+    {"CLOSED", {.why = WHY_SET_CLOSED}},
+    {"SLOW", {.why = WHY_CLOCK_SLOW}},
+    {"HANGS", {.why = WHY_HANGS}},
+    {"STRANGER", {.why = WHY_STRANGER, .words = "a:1"}},
+    {"NOT YET", {.why = WHY_UNANSWERED}},
+    {"REFUSED", {.why = WHY_ERROR_LOGIN, .at = AT_LOGIN, .words = "WRONGPASS no"}},
+    {"NO REDIS", {.why = WHY_NO_PROTOCOL, .words = "Protocol error, got x"}},
+    {"WARMING 9.9", {.why = WHY_WARMING_NEW, .over_at = 9900 * DRIFT_MS}},
+    {"WARMING 57.3", {.why = WHY_WARMING_NEW, .over_at = 57300 * DRIFT_MS}},
+    {"WARMING 61.2", {.why = WHY_WARMING_NEW, .over_at = 61200 * DRIFT_MS}},
+    {"STEPPED 1", {.why = WHY_CLOCK_STEPPED, .amount = DRIFT_S, .over_at = 2 * DRIFT_S}},
+    {"STEPPED 2", {.why = WHY_CLOCK_STEPPED, .amount = 2 * DRIFT_S, .over_at = 2 * DRIFT_S}},
+};
+
+#define IS_WARMING "is warming up: it is new or lost its data, and may vote in at most "
+
 /* Errors with this text decide. */
 #define DECIDES "refuses "
-#define WARMING "is warming up, and may vote in at most "
 
 static const struct {
     const char *name;
@@ -50,43 +71,50 @@ static const struct {
      "masters 4 and 5 (d:4, e:5): " DECIDES "a; master 2 (b:2): " DECIDES
      "b; masters 1 and 3 (a:1, c:3): down"},
     {"the longest time",
-     {WARMING "57.3 s", WARMING "61.2 s", WARMING "9.9 s"},
-     "masters 1 to 3 (a:1, b:2, c:3): each " WARMING "61.2 s"},
-    {"a time, and none",
-     {WARMING "57.3 s", WARMING, WARMING "57.3 s and"},
-     "master 1 (a:1): " WARMING "57.3 s; master 2 (b:2): " WARMING "; master 3 (c:3): " WARMING
-     "57.3 s and"},
+     {"WARMING 57.3", "WARMING 61.2", "WARMING 9.9"},
+     "masters 1 to 3 (a:1, b:2, c:3): each " IS_WARMING "61.2 s"},
     {"a number before the time",
-     {"its clock was stepped by 1 s, for 2 s", "its clock was stepped by 2 s, for 2 s"},
-     "master 1 (a:1): its clock was stepped by 1 s, for 2 s; "
-     "master 2 (b:2): its clock was stepped by 2 s, for 2 s"},
+     {"STEPPED 1", "STEPPED 2"},
+     "master 1 (a:1): its wall clock was stepped by +1.000 s, and it may not vote for 2.0 s; "
+     "master 2 (b:2): its wall clock was stepped by +2.000 s, and it may not vote for 2.0 s"},
     {"one is a prefix", {"down", "down again"}, "master 1 (a:1): down; master 2 (b:2): down again"},
-    {"words end in s",
-     {"has s", "has s", " s"},
-     "masters 1 and 2 (a:1, b:2): each has s; master 3 (c:3):  s"},
     {"each is the subject",
-     {"its clock is off", "its clock is off", "has no id", "has no id"},
-     "masters 1 and 2 (a:1, b:2), each: its clock is off; masters 3 and 4 (c:3, d:4): each has no "
-     "id"},
+     {"SLOW", "SLOW", "LOADING", "LOADING"},
+     "masters 1 and 2 (a:1, b:2), each: its wall clock cannot be read well enough: it answers "
+     "slowly; masters 3 and 4 (c:3, d:4): each is still loading its data"},
     {"each takes",
-     {"takes no commands", "takes no commands"},
-     "masters 1 and 2 (a:1, b:2): each takes no commands"},
+     {"HANGS", "HANGS"},
+     "masters 1 and 2 (a:1, b:2): each takes commands and does not answer"},
     {"no Redis",
-     {"garbage: Protocol error, got x", "garbage: Protocol error, got x"},
-     "masters 1 and 2 (a:1, b:2): garbage: Protocol error, got x (not a Redis server?)"},
+     {"NO REDIS", "NO REDIS"},
+     "masters 1 and 2 (a:1, b:2): answered with garbage: Protocol error, got x (not a Redis "
+     "server?)"},
+    {"words before it", {"REFUSED", "REFUSED"}, "masters 1 and 2 (a:1, b:2): AUTH: WRONGPASS no"},
 };
 
 static const char *const names[] = {"a:1", "b:2", "c:3", "d:4", "e:5", "f:6", "g:7"};
+
+static struct trouble trouble(unsigned m, const char *name)
+{
+    struct trouble trouble = {.name = names[m]};
+
+    reason_quote(&trouble.why, name[0] != '\0' ? WHY_ERROR : WHY_NONE, name, NULL);
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i].name, name) == 0)
+            trouble.why = known[i].why;
+    return trouble;
+}
 
 static const char *list(const char *const *errors, char *buf, size_t size)
 {
     struct trouble troubles[8];
     unsigned len = 0;
 
-    for (; errors[len] != NULL; len++)
-        troubles[len] = (struct trouble){names[len], errors[len],
-                                         strncmp(errors[len], DECIDES, strlen(DECIDES)) == 0};
-    troubles_list(troubles, len, buf, size);
+    for (; errors[len] != NULL; len++) {
+        troubles[len] = trouble(len, errors[len]);
+        troubles[len].decides = strncmp(errors[len], DECIDES, strlen(DECIDES)) == 0;
+    }
+    troubles_list(troubles, len, 0, buf, size);
     return buf;
 }
 
@@ -136,14 +164,15 @@ TEST(places_are_bounded)
 
     for (unsigned m = 0; m < 15; m++) {
         (void)snprintf(places[m], sizeof places[m], "200.100.100.1%02u:26379", m);
-        troubles[m] = (struct trouble){places[m], m < 5 ? "down" : "", false};
+        troubles[m] = trouble(0, m < 5 ? "down" : "");
+        troubles[m].name = places[m];
     }
-    troubles_list(troubles, 15, buf, sizeof buf);
+    troubles_list(troubles, 15, 0, buf, sizeof buf);
     CHECK_STR(buf, "masters 1 to 5 (200.100.100.100:26379, 200.100.100.101:26379, "
                    "200.100.100.102:26379, 200.100.100.103:26379, 200.100.100.104:26379): down");
     for (unsigned m = 5; m < 15; m++)
-        troubles[m].error = "down";
-    troubles_list(troubles, 15, buf, sizeof buf);
+        troubles[m].why = trouble(0, "down").why;
+    troubles_list(troubles, 15, 0, buf, sizeof buf);
     CHECK_STR(buf, "masters 1 to 15 (200.100.100.100:26379, 200.100.100.101:26379, "
                    "200.100.100.102:26379, 200.100.100.103:26379, 200.100.100.104:26379, "
                    "...): down");
@@ -151,8 +180,8 @@ TEST(places_are_bounded)
 
 /* ---- Weight ---- */
 
-#define NOT_YET "connected, but has not answered yet"
-#define REFUSED "AUTH: WRONGPASS invalid username-password pair or user is disabled"
+#define IS_OPEN "connected, but has not answered yet"
+#define IS_REFUSED "AUTH: WRONGPASS no"
 
 static const struct {
     const char *name;
@@ -164,39 +193,41 @@ static const struct {
     {"three refuse, and one may answer",
      REDLOCK_E_FORBIDDEN,
      5,
-     {NOT_YET, "down", REFUSED, REFUSED, REFUSED},
-     "masters 3 to 5 (c:3, d:4, e:5): " REFUSED "; master 2 (b:2): down"},
+     {"NOT YET", "down", "REFUSED", "REFUSED", "REFUSED"},
+     "masters 3 to 5 (c:3, d:4, e:5): " IS_REFUSED "; master 2 (b:2): down"},
     {"two refuse, and the one that may answer is needed",
      REDLOCK_E_FORBIDDEN,
      5,
-     {NOT_YET, "", "", REFUSED, REFUSED},
-     "masters 4 and 5 (d:4, e:5): " REFUSED "; master 1 (a:1): " NOT_YET},
+     {"NOT YET", "", "", "REFUSED", "REFUSED"},
+     "masters 4 and 5 (d:4, e:5): " IS_REFUSED "; master 1 (a:1): " IS_OPEN},
     {"those that are down decide, not the larger group",
      REDLOCK_UNREACHABLE,
      5,
-     {REFUSED, REFUSED, "down", "", ""},
-     "master 3 (c:3): down; masters 1 and 2 (a:1, b:2): " REFUSED},
+     {"REFUSED", "REFUSED", "down", "", ""},
+     "master 3 (c:3): down; masters 1 and 2 (a:1, b:2): " IS_REFUSED},
     {"warming",
      REDLOCK_NOT_READY,
      3,
-     {"down", "is warming up, and may vote in at most 9.1 s", ""},
-     "master 2 (b:2): is warming up, and may vote in at most 9.1 s; master 1 (a:1): down"},
+     {"down", "WARMING 9.9", ""},
+     "master 2 (b:2): " IS_WARMING "9.9 s; master 1 (a:1): down"},
     {"a clock",
      REDLOCK_NOT_READY,
      3,
-     {"down", "its wall clock was stepped", ""},
-     "master 2 (b:2): its wall clock was stepped; master 1 (a:1): down"},
+     {"down", "SLOW", ""},
+     "master 2 (b:2): its wall clock cannot be read well enough: it answers slowly; master 1 "
+     "(a:1): down"},
     {"another set",
      REDLOCK_E_WRONG_SET,
      3,
-     {"down", "is no member of the set", "its set is closed"},
-     "master 2 (b:2): is no member of the set; master 3 (c:3): its set is closed; "
+     {"down", "STRANGER", "CLOSED"},
+     "master 2 (b:2): is no member of the set: take it off the list, or add it (redlock members); "
+     "the members are a:1; master 3 (c:3): its set is closed: it needs `redlock members rescue`; "
      "master 1 (a:1): down"},
     {"to found a set, all are needed",
      REDLOCK_UNREACHABLE,
      0,
-     {"down", "down", NOT_YET},
-     "masters 1 and 2 (a:1, b:2): down; master 3 (c:3): " NOT_YET},
+     {"down", "down", "NOT YET"},
+     "masters 1 and 2 (a:1, b:2): down; master 3 (c:3): " IS_OPEN},
 };
 
 TEST(what_decides_comes_first)
@@ -210,9 +241,9 @@ TEST(what_decides_comes_first)
 
         check_row = weights[i].name;
         for (; weights[i].errors[len] != NULL; len++)
-            troubles[len] = (struct trouble){names[len], weights[i].errors[len], false};
+            troubles[len] = trouble(len, weights[i].errors[len]);
         troubles_weigh(troubles, len, &members, weights[i].status);
-        troubles_list(troubles, len, buf, sizeof buf);
+        troubles_list(troubles, len, 0, buf, sizeof buf);
         CHECK_STR(buf, weights[i].list);
     }
 }

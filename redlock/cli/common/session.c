@@ -182,7 +182,7 @@ static void tell_of_clocks(const struct session *session)
 
         if (master.is_linked && master.clock[0] == 0)
             voters |= mask_of(m);
-        if (master.is_linked && strstr(master.clock, "been watched") != NULL)
+        if (master.is_linked && master.clock_why == WHY_CLOCK_NEW)
             unwatched |= mask_of(m);
     }
     if (members_decide(&client.lists, voters) || !members_decide(&client.lists, voters | unwatched))

@@ -13,11 +13,12 @@
 #include "redlock/wire/reply.h"
 
 /* INFO shows disks, memory and replicas, but whether writes are refused also depends on settings
- * and on the version.  So try a SET, which a lock needs.  NX on a key that exists, and XX on one
- * that does not, change nothing. */
-#define TRY_TO_WRITE                                            \
-    "local is=redis.call('pttl',KEYS[1])~=-2 and 'nx' or 'xx' " \
-    "return redis.pcall('set',KEYS[1],'',is)"
+ * and on the version.  So try a SET, which a lock needs.  A master judges whether it takes writes
+ * before it reads NX and XX, and no SET with both is carried out: "ERR syntax error", or nil.  No
+ * script may ask: up to Redis 6.0.16 and 6.2.6, luaRedisGenericCommand() in scripting.c does not
+ * check min-replicas-to-write, as processCommand() does.  There a fair lock is granted that status
+ * does not promise, and a plain one is refused. */
+static const char *const try_to_write[] = {"SET", WIRE_MARKER, "", "NX", "XX", NULL};
 
 /* All conditions in which a master that can be reached refuses writes.  In others its link does not
  * come up: it loads its data (LOADING), runs a script for too long (BUSY), is a replica when the
@@ -33,10 +34,10 @@ static const struct {
 
 void writes_ask(struct redlock *rl, unsigned m, uint32_t query)
 {
-    query_send(rl, m, query, (const char *[]){"EVAL", TRY_TO_WRITE, "1", WIRE_MARKER, NULL});
+    query_send(rl, m, query, try_to_write);
 }
 
-/* The code and what follows it.  Redis 6 writes the place in the script before an error.  NULL:
+/* The code and what follows it.  If a script failed, Redis 6 writes the place in it first.  NULL:
  * there is no such code. */
 static const char *find_code(const char *error, size_t *ret_row)
 {

@@ -284,9 +284,9 @@ static void find_warming(const struct doctor *doctor, struct exam *exam, bool ha
     exam->votes = false;
     if (survey_has_forgotten(&doctor->survey)) {
         exam_find(exam, "forgotten",
-                  "run redlock members --i-know-what-is-lost - rescue with the whole list: redlock "
-                  "help set-forgotten",
-                  RECALL_FORGOTTEN);
+                  "bring back members that do not answer, or else run redlock members "
+                  "--i-know-what-is-lost - rescue with the whole list: redlock help set-forgotten",
+                  "%s", reason_sentence(WHY_FORGOTTEN));
         return;
     }
     print_wait(doctor, &exam->marker, wait, sizeof wait);

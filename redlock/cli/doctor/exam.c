@@ -179,6 +179,9 @@ static const char *advice_on(const char *error)
         return cure;
     if (strstr(error, "max number of clients") != NULL)
         return "raise maxclients (CONFIG SET maxclients, and in redis.conf), or close connections";
+    if (strstr(error, "protected mode") != NULL)
+        return "make users with passwords there (production.md, 4), and write them into the list; "
+               "or, where no stranger reaches it, CONFIG SET protected-mode no, and in redis.conf";
     if (strstr(error, "unknown command") != NULL)
         return "make this command available: no rename-command, and Redis 6 or later";
     return "find out what this error means";
@@ -198,6 +201,12 @@ void exam_find_error(struct exam *exam, const char *command, const char *rule, c
 {
     char change[EXAM_TEXT_MAX];
 
+    if (exam_has_code(error, "BUSY")) { /* To all commands alike, so it is found once. */
+        exam_find(exam, "busy",
+                  "wait until this script ends, or end it (SCRIPT KILL, or FUNCTION KILL)", "%s",
+                  error);
+        return;
+    }
     if (!exam_has_code(error, "NOPERM")) {
         exam_find(exam, "error", advice_on(error), "%s: %s", command, error);
         return;

@@ -85,14 +85,15 @@ static void find_refusal(struct exam *exam, enum handshake_step step, const stru
 static void take_greetings(struct exam *exam, struct talk *talk, struct handshake *handshake)
 {
     const struct reply *reply;
-    char error[160];
+    char error[REASON_TEXT_MAX];
+    struct reason why;
 
     while (handshake->steps_done < handshake->steps_len && (reply = talk_reply(talk)) != NULL) {
         enum handshake_step step = handshake->steps[handshake->steps_done];
 
-        if (handshake_on_reply(handshake, reply, &exam->info, error, sizeof error) !=
-            HANDSHAKE_FAILED)
+        if (handshake_on_reply(handshake, reply, &exam->info, &why) != HANDSHAKE_FAILED)
             continue;
+        (void)reason_write(&why, 0, error, sizeof error);
         find_refusal(exam, step, reply, error);
         if (exam_has(exam, "auth") || step == HANDSHAKE_SELECT)
             return; /* With another user or database, the other replies mean nothing. */
@@ -443,7 +444,7 @@ static void look_at_marker(struct exam *exam, struct talk *talk)
         exam_find(exam, "later_version", "upgrade Redlock on this host",
                   "a later version of Redlock uses it: the key " WIRE_MARKER
                   ", its marker, has a field that is not of this version");
-    } else if (is_marker && handshake_refuses(&exam->info) == NULL)
+    } else if (is_marker && handshake_refuses(&exam->info) == WHY_NONE)
         read_marker(exam, fields);
     other_set_look(exam, talk);
 }
@@ -547,6 +548,8 @@ static void ask_all(struct exam *exam, struct talk *talk)
     bool stores =
         !exam_has(exam, "replica") && !exam_has(exam, "cluster") && !exam_has(exam, "loading");
 
+    if (exam_has(exam, "busy"))
+        return; /* It refuses all other questions, too, so they tell nothing about it. */
     look_at_info(exam);
     look_at_settings(exam, talk);
     look_at_clock(exam, talk);

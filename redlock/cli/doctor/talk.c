@@ -35,13 +35,28 @@ static void break_off(struct talk *talk, const char *why)
         (void)snprintf(talk->broken, sizeof talk->broken, "%s", why);
 }
 
+static void break_off_why(struct talk *talk, const struct reason *why)
+{
+    if (talk->broken[0] == 0)
+        (void)reason_write(why, 0, talk->broken, sizeof talk->broken);
+}
+
+static void break_off_for(struct talk *talk, enum why kind)
+{
+    struct reason why;
+
+    reason_set(&why, kind);
+    break_off_why(talk, &why);
+}
+
 static void fall_silent(struct talk *talk)
 {
     if (talk->is_shaking)
-        break_off(talk, tls_silence(talk->tls));
+        break_off_for(talk, tls_silence(talk->tls));
+    else if (talk->greeted)
+        break_off(talk, "does not answer any more");
     else
-        break_off(talk,
-                  talk->greeted ? "does not answer any more" : "connected, but does not answer");
+        break_off_for(talk, WHY_SILENT);
 }
 
 /* False: the time is over. */
@@ -53,54 +68,54 @@ static bool wait_for(struct talk *talk, int fd, short events)
     do
         ready = poll(&wait, 1, (int)talk_left_ms(talk));
     while (ready < 0 && errno == EINTR);
-    if (ready < 0)
-        break_off(talk, strerror(errno));
+    if (ready < 0) {
+        struct reason why;
+
+        reason_of_errno(&why, errno);
+        break_off_why(talk, &why);
+    }
     return ready > 0 && talk_left_ms(talk) > 0; /* The limit also ends a drip of bytes. */
 }
 
 /* False: there is no connection, and why has the reason. */
-static bool connect_to(struct talk *talk, const char *address, char *why, size_t why_size)
+static bool connect_to(struct talk *talk, const char *address, struct reason *ret_why)
 {
     const struct uri *uri = talk->uri;
-    const char *error;
-    int fd = connect_begin(address, uri->path, uri->port, &error);
+    int fd = connect_begin(address, uri->path, uri->port, ret_why), error;
 
-    if (fd >= 0)
-        error = wait_for(talk, fd, POLLOUT) ? connect_error(fd) : "Connection timed out";
-    if (error == NULL) {
+    if (fd < 0)
+        return false;
+    error = wait_for(talk, fd, POLLOUT) ? connect_error(fd) : ETIMEDOUT;
+    if (error == 0) {
         talk->fd = fd;
         return true;
     }
-    (void)snprintf(why, why_size, "%s", error);
-    if (fd >= 0)
-        (void)close(fd);
+    reason_of_errno(ret_why, error);
+    (void)close(fd);
     return false;
 }
 
 /* Try the addresses of the name, until one accepts. */
-static void connect_by_name(struct talk *talk, char *why, size_t why_size)
+static void connect_by_name(struct talk *talk, struct reason *ret_why)
 {
     struct resolve *resolve = resolve_start(talk->uri->host);
     char address[RESOLVE_ADDRESS_MAX];
     unsigned turn = 0;
 
     if (resolve == NULL) {
-        (void)snprintf(why, why_size, "cannot start to resolve the name: %s", strerror(errno));
+        reason_set(ret_why, WHY_NAME_START);
+        ret_why->number = errno;
         return;
     }
     if (!wait_for(talk, resolve_fd(resolve), POLLIN)) {
-        (void)snprintf(why, why_size, "timeout while resolving the name");
+        reason_set(ret_why, WHY_NAME_TIMEOUT);
         resolve_free(resolve);
         return;
     }
     do {
-        const char *error = resolve_take(resolve, turn++, address);
-
-        if (error != NULL) {
-            (void)snprintf(why, why_size, "cannot resolve the name: %s", error);
+        if (!resolve_take(resolve, turn++, address, ret_why))
             break;
-        }
-    } while (!connect_to(talk, address, why, why_size) && turn < resolve_len(resolve) &&
+    } while (!connect_to(talk, address, ret_why) && turn < resolve_len(resolve) &&
              talk_left_ms(talk) > 0);
     resolve_free(resolve);
 }
@@ -108,22 +123,21 @@ static void connect_by_name(struct talk *talk, char *why, size_t why_size)
 /* ---- TLS ---- */
 
 /* The connection failed.  Of TLS, the moment is a hint, as in link/stream.c. */
-static void break_off_by(struct talk *talk, const char *error)
+static void break_off_by(struct talk *talk, struct reason *why)
 {
-    const char *when = "";
-    bool is_first = talk->tls == NULL && !talk->heard && talk->uri->path == NULL;
-    char why[200];
-
     if (talk->is_shaking)
-        when = "TLS handshake: ";
+        why->at = AT_TLS;
     else if (talk->tls != NULL && !talk->greeted)
-        when = "after the TLS handshake (is a client certificate wanted?): ";
-    (void)snprintf(why, sizeof why, "%s%s%s", when, error, is_first ? URI_UNANSWERED : "");
-    break_off(talk, why);
+        why->at = AT_AFTER_TLS;
+    else if (talk->tls == NULL && !talk->heard && talk->uri->path == NULL)
+        why->at = AT_GREETING;
+    break_off_why(talk, why);
 }
 
 static void send_bytes(struct talk *talk, const char *bytes, size_t len)
 {
+    struct reason why;
+
     while (len > 0 && talk->broken[0] == 0) {
         ssize_t n = send(talk->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
@@ -134,7 +148,8 @@ static void send_bytes(struct talk *talk, const char *bytes, size_t len)
             if (!wait_for(talk, talk->fd, POLLOUT))
                 fall_silent(talk);
         } else if (errno != EINTR) {
-            break_off_by(talk, strerror(errno));
+            reason_of_errno(&why, errno);
+            break_off_by(talk, &why);
         }
     }
 }
@@ -153,6 +168,7 @@ static void send_sealed(struct talk *talk)
  * failed. */
 static size_t wait_for_bytes(struct talk *talk, char *bytes, size_t room)
 {
+    struct reason why;
     ssize_t n;
 
     if (!wait_for(talk, talk->fd, POLLIN)) {
@@ -162,8 +178,12 @@ static size_t wait_for_bytes(struct talk *talk, char *bytes, size_t room)
     n = recv(talk->fd, bytes, room, MSG_DONTWAIT);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return 0;
+    if (n == 0)
+        reason_set(&why, WHY_CLOSED);
+    else if (n < 0)
+        reason_of_errno(&why, errno);
     if (n <= 0)
-        break_off_by(talk, n == 0 ? "Server closed the connection" : strerror(errno));
+        break_off_by(talk, &why);
     talk->heard = talk->heard || n > 0;
     return n > 0 ? (size_t)n : 0;
 }
@@ -179,12 +199,12 @@ static void shake_hands(struct talk *talk)
         done = tls_shake(talk->tls);
         send_sealed(talk);
         if (done < 0)
-            break_off(talk, tls_error(talk->tls));
+            break_off_why(talk, tls_error(talk->tls));
         if (done != 0)
             return;
         len = wait_for_bytes(talk, bytes, sizeof bytes);
         if (!tls_feed(talk->tls, bytes, len))
-            break_off(talk, "out of memory");
+            break_off_for(talk, WHY_NO_MEMORY);
     }
 }
 
@@ -199,11 +219,11 @@ static void take_bytes(struct talk *talk, const char *bytes, size_t len)
         return;
     }
     if (!tls_feed(talk->tls, bytes, len))
-        break_off(talk, "out of memory");
+        break_off_for(talk, WHY_NO_MEMORY);
     while ((n = tls_read(talk->tls, plain, sizeof plain)) > 0)
         (void)redisReaderFeed(talk->reader, plain, (size_t)n);
     if (n < 0)
-        break_off(talk, tls_error(talk->tls));
+        break_off_why(talk, tls_error(talk->tls));
     send_sealed(talk);
 }
 
@@ -214,7 +234,7 @@ static void begin_tls(struct talk *talk, struct tls_context *context)
     if (talk->tls != NULL)
         shake_hands(talk);
     else
-        break_off(talk, context != NULL ? "out of memory" : "TLS is not set up");
+        break_off_for(talk, context != NULL ? WHY_NO_MEMORY : WHY_TLS_UNSET);
     talk->is_shaking = false;
     if (talk->broken[0] == 0)
         take_bytes(talk, "", 0); /* The server may have said something with the handshake. */
@@ -225,7 +245,7 @@ static void begin_tls(struct talk *talk, struct tls_context *context)
 void talk_open(struct talk *talk, const struct uri *uri, struct tls_context *context,
                uint32_t limit_ms)
 {
-    char why[160] = "";
+    struct reason why;
     drift_time now = 0;
 
     memset(talk, 0, sizeof *talk);
@@ -235,13 +255,13 @@ void talk_open(struct talk *talk, const struct uri *uri, struct tls_context *con
     talk->until = drift_add(now, limit_ms * DRIFT_MS);
     talk->reader = reader_new(&talk->reply);
     if (talk->reader == NULL)
-        break_off(talk, "out of memory");
+        break_off_for(talk, WHY_NO_MEMORY);
     else if (uri->path != NULL || resolve_is_address(uri->host))
-        (void)connect_to(talk, uri->host, why, sizeof why);
+        (void)connect_to(talk, uri->host, &why);
     else
-        connect_by_name(talk, why, sizeof why);
+        connect_by_name(talk, &why);
     if (talk->fd < 0)
-        break_off(talk, why);
+        break_off_why(talk, &why);
     else if (uri->tls)
         begin_tls(talk, context);
 }
@@ -267,7 +287,7 @@ void talk_send(struct talk *talk, const char *bytes, size_t len)
         ssize_t n = tls_write(talk->tls, bytes, len);
 
         if (n < 0)
-            break_off(talk, tls_error(talk->tls));
+            break_off_why(talk, tls_error(talk->tls));
         send_sealed(talk);
         bytes += n > 0 ? n : 0;
         len -= n > 0 ? (size_t)n : 0;
@@ -282,7 +302,7 @@ static void read_more(struct talk *talk)
     size_t len;
 
     if (reader_overflows(talk->reader)) {
-        break_off(talk, READER_TOO_LONG);
+        break_off_for(talk, WHY_TOO_LONG);
         return;
     }
     len = wait_for_bytes(talk, bytes, sizeof bytes);
@@ -300,16 +320,17 @@ static void send_unsent(struct talk *talk)
 
 const struct reply *talk_reply(struct talk *talk)
 {
+    struct reason why;
     void *reply = NULL;
 
     send_unsent(talk);
-
     while (talk->broken[0] == 0 && reply == NULL) {
-        if (redisReaderGetReply(talk->reader, &reply) != REDIS_OK)
-            break_off(talk, reader_met_too_long(talk->reader) ? READER_TOO_LONG
-                                                              : "answered with garbage");
-        else if (reply == NULL)
+        if (redisReaderGetReply(talk->reader, &reply) != REDIS_OK) {
+            reader_explain(talk->reader, &why);
+            break_off_for(talk, why.why == WHY_TOO_LONG ? WHY_TOO_LONG : WHY_GARBAGE);
+        } else if (reply == NULL) {
             read_more(talk);
+        }
     }
     reader_hide(&talk->reply, talk->uri->password);
     return reply;

@@ -260,6 +260,8 @@ static void print_errors(struct view *view)
     for (unsigned m = 0; m < view->page->masters; m++) {
         char why[INSPECT_TEXT_MAX];
 
+        if (inspect_master(view->rl, m).is_elsewhere)
+            continue; /* It is a member under another address, with another number. */
         write_why(view, m, why);
         if (why[0] != '\0')
             say(view, m, MSG_NONE, "may not vote", why);
@@ -349,9 +351,13 @@ static void print_json(const struct view *view)
         print_json_row(&view->page->now.rows[i]);
     }
     (void)printf("],\"masters\":[");
-    for (unsigned m = 0; m < view->page->masters; m++) {
-        (void)printf("%s{\"number\":%u", m > 0 ? "," : "", m + 1);
-        cli_json_member("endpoint", inspect_master(view->rl, m).name);
+    for (unsigned m = 0, shown = 0; m < view->page->masters; m++) {
+        const struct inspect_master master = inspect_master(view->rl, m);
+
+        if (master.is_elsewhere)
+            continue;
+        (void)printf("%s{\"number\":%u", shown++ > 0 ? "," : "", m + 1);
+        cli_json_member("endpoint", master.name);
         (void)printf(",\"up\":%s", (view->up & mask_of(m)) != 0 ? "true" : "false");
         write_why(view, m, why);
         cli_json_error(why[0] != '\0' ? why : view->page->errors[m]);

@@ -479,9 +479,9 @@ static int connect_all(struct init *init)
     for (unsigned m = 0; m < init->masters; m++) {
         const struct inspect_master master = master_of(init, m);
 
-        if (!master.is_linked || handshake_refuses(&master.info) == NULL)
+        if (!master.is_linked || handshake_refuses(&master.info) == WHY_NONE)
             continue;
-        say_of(init, m, handshake_refuses(&master.info));
+        say_of(init, m, reason_sentence(handshake_refuses(&master.info)));
         return CLI_UNREACHABLE;
     }
     say_who_is_down(init);

@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "redlock/base/text.h"
 #include "redlock/cli/set/driver.h"
 #include "redlock/cli/set/rescue.h"
 #include "redlock/cli/set/set_refusal.h"
@@ -402,8 +402,9 @@ static bool is_known_host(const struct config *now, const struct uri *to)
 
         if (uri_parse(place, strlen(place), &uri) != REDLOCK_OK)
             continue;
-        is_known_one =
-            uri.host != NULL && strcasecmp(uri.host, to->host) == 0 && (to->tls || !uri.tls);
+        is_known_one = uri.host != NULL &&
+                       text_same_letters(uri.host, to->host, strlen(to->host) + 1) &&
+                       (to->tls || !uri.tls);
         uri_done(&uri);
     }
     return is_known_one;
@@ -498,6 +499,8 @@ static int rescue(struct order *order)
         return code;
     if (order->survey.newest.version == 0)
         return say_no_set(&order->survey);
+    if (cli_rescue_is_met(&order->survey, &order->wish) && survey_has_quorum(&order->survey))
+        return end_met(order, &order->survey.newest);
     code = cli_rescue(&order->survey, &order->wish, order->lost, order->is_dry, &list);
     if (code != CLI_OK)
         return code;

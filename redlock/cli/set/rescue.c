@@ -60,9 +60,18 @@ static bool is_lost(const char *lost, const struct config_member *member)
 
 /* ---- What is refused ---- */
 
-/* A name that no member has may be a mistake. */
-static int refuse_unknown(const struct survey *found, const char *lost)
+bool cli_rescue_is_met(const struct survey *found, const struct wish *wish)
 {
+    return !config_is_joint(&found->newest) && found->newest.members_len == wish->joiners_len &&
+           wish_is_met(wish, &found->newest);
+}
+
+/* A name that no member has may be a mistake.  Where a rescue with this list was interrupted, the
+ * newest version has no lost members any more. */
+static int refuse_unknown(const struct survey *found, const struct wish *wish, const char *lost)
+{
+    if (config_is_closed(&found->newest) || cli_rescue_is_met(found, wish))
+        return CLI_OK;
     for (const char *p = lost; strcmp(lost, "-") != 0 && *p != '\0'; p += *p == ',') {
         size_t len = strcspn(p, ",");
         char name[CONFIG_PLACE_MAX + 1] = "";
@@ -73,7 +82,7 @@ static int refuse_unknown(const struct survey *found, const char *lost)
         for (unsigned i = 0; i < found->newest.members_len; i++)
             is_known = is_known || is_lost(name, &found->newest.members[i]);
         p += len;
-        if (is_known || config_is_closed(&found->newest))
+        if (is_known)
             continue;
         cli_say(MSG_CHANGE_REFUSED, "no member is called %s", name);
         return CLI_CHANGE;
@@ -148,7 +157,7 @@ static int refuse(const struct survey *found, const struct wish *wish, const cha
         code = code == CLI_OK ? other : code;
     }
     if (code == CLI_OK)
-        code = refuse_unknown(found, lost);
+        code = refuse_unknown(found, wish, lost);
     if (code == CLI_OK)
         code = refuse_healthy(found);
     if (code == CLI_OK)

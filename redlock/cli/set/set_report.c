@@ -59,7 +59,7 @@ void set_report_why(const struct survey *survey, unsigned m, char text[SURVEY_ER
         (void)snprintf(text, SURVEY_ERROR_MAX, "is a member of another set: %s", list);
     } else if (!master->look.ready && survey_has_forgotten(survey) &&
                survey_member_of(survey, m) != NULL) {
-        (void)snprintf(text, SURVEY_ERROR_MAX, RECALL_FORGOTTEN);
+        (void)snprintf(text, SURVEY_ERROR_MAX, "%s", reason_sentence(WHY_FORGOTTEN));
     } else if (!master->look.ready) {
         say_warming(survey, m, text);
     } else if (master->set == 0) {
@@ -203,8 +203,9 @@ void set_report_text(const struct survey *survey)
         print_member(survey, i);
     print_others(survey);
     if (survey_has_forgotten(survey))
-        (void)printf("no time helps: redlock members --i-know-what-is-lost - rescue URI..., see "
-                     "`redlock help set-forgotten`\n");
+        (void)printf("no time helps: bring back members that do not answer, or else redlock "
+                     "members --i-know-what-is-lost - rescue URI..., see `redlock help "
+                     "set-forgotten`\n");
     else if (config_is_joint(config))
         print_finish(config);
 }

@@ -195,6 +195,16 @@ static void fail(struct survey_master *master, const char *error)
     (void)text_end_error(master->error);
 }
 
+/* The marker is malformed. */
+static void fail_for(struct survey_master *master, const struct reply *reply)
+{
+    struct reason why;
+
+    answer_look_fault(reply, &why);
+    master->answered = false;
+    (void)reason_write(&why, 0, master->error, sizeof master->error);
+}
+
 static bool take(struct survey_master *master, const struct reply *reply)
 {
     struct answer_set set;
@@ -225,7 +235,7 @@ static void on_answer(void *cookie, unsigned m, uint32_t query, const struct rep
     else if (reply->type == REPLY_ERROR)
         fail(master, reply->text);
     else if (!master->answered)
-        fail(master, answer_look_fault(reply));
+        fail_for(master, reply);
 }
 
 static void ask(struct survey *survey, unsigned m)

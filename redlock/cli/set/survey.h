@@ -99,7 +99,7 @@ bool survey_votes(const struct survey *survey, unsigned master);
 unsigned survey_count(const struct survey *survey, quorum_mask list);
 bool survey_has_quorum(const struct survey *survey);
 
-/* Too few members remember the set, so that only a rescue helps (core/recall.h). */
+/* Too few members that answer remember the set (core/recall.h). */
 bool survey_has_forgotten(const struct survey *survey);
 
 #endif /* REDLOCK_SURVEY_H */

@@ -66,7 +66,7 @@ struct status {
     unsigned counted;     /* How many of these are members.  If no set is known: all of them. */
     const char *noun;     /* What counted counts: "members" or "masters". */
     bool refused;         /* Clients refuse the list. */
-    bool needs_rescue;    /* Too few members remember the set, or it is closed. */
+    bool needs_rescue;    /* Too few members that answer remember the set, or it is closed. */
     struct members lists; /* Which masters decide. */
     struct report reports[REDLOCK_MASTERS_MAX];
 };

@@ -40,8 +40,8 @@ void report_set_text(const struct status *status)
         (void)printf("they are no set yet: the first client that reaches all of them founds it, as "
                      "`redlock init` does\n");
     if (client.has_forgotten)
-        (void)printf("too few members remember the set, and no time helps: it needs "
-                     "`redlock members rescue`, see `redlock help set-forgotten`\n");
+        (void)printf("too few members that answer remember the set, and no time helps: bring back "
+                     "the others, or rescue it, see `redlock help set-forgotten`\n");
     if (client.lists.from != client.lists.to)
         (void)printf("the change is not finished, and a lock needs a majority of both lists: "
                      "`redlock members` says how to finish it\n");

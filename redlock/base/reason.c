@@ -1,0 +1,253 @@
+/*
+ * reason.c - the meaning of a reason, and its words.
+ */
+#include "redlock/base/reason.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "redlock/base/text.h"
+#include "redlock/redlock.h"
+
+enum form { FORM_TEXT, FORM_VERB, FORM_ITS };
+
+static const struct {
+    enum msg message;
+    enum form form;
+    const char *sentence;
+} kinds[WHYS_LEN] = {[WHY_NONE] = {MSG_NONE, FORM_TEXT, ""},
+#define REASON_ROW(name, message, form, sentence) \
+    [WHY_##name] = {MSG_##message, FORM_##form, sentence},
+                     REASONS(REASON_ROW)
+#undef REASON_ROW
+};
+
+static const struct {
+    const char *before, *behind;
+} ats[REASON_ATS_LEN] = {
+    [AT_ANYTHING] = {"", ""},
+    [AT_LOGIN] = {"AUTH: ", ""},
+    [AT_SELECT] = {"SELECT: ", ""},
+    [AT_SCRIPT] = {"SCRIPT LOAD: ", ""},
+    [AT_MARKER] = {"restart guard: ", ""},
+    [AT_TIME] = {"clock guard: ", ""},
+    [AT_GREETING] = {"", " before it answered (if this port has TLS, write rediss://)"},
+    [AT_TLS] = {"TLS handshake: ", ""},
+    [AT_AFTER_TLS] = {"after the TLS handshake (is a client certificate wanted?): ", ""},
+};
+
+/* ---- Making ---- */
+
+void reason_set(struct reason *ret_reason, enum why why)
+{
+    ret_reason->why = why;
+    ret_reason->at = AT_ANYTHING;
+    ret_reason->other = 0;
+    ret_reason->number = 0;
+    ret_reason->over_at = DRIFT_NEVER;
+    ret_reason->amount = 0;
+    ret_reason->words[0] = '\0';
+}
+
+void reason_quote(struct reason *ret_reason, enum why why, const char *words, const char *second)
+{
+    size_t len;
+
+    reason_set(ret_reason, why);
+    (void)snprintf(ret_reason->words, sizeof ret_reason->words, "%s", words);
+    (void)text_end_error(text_clean(ret_reason->words));
+    if (second == NULL)
+        return;
+    len = strlen(ret_reason->words);
+    (void)snprintf(ret_reason->words + len, sizeof ret_reason->words - len, "\n%s", second);
+    if (ret_reason->words[len] != '\0')
+        (void)text_clean(ret_reason->words + len + 1);
+}
+
+/* Whether the error is about the way to the master.  Others are about this host: no descriptor, no
+ * memory, no right to a socket, no free port (connect(2), socket(2), ip(7)). */
+static bool is_way(int error)
+{
+    switch (error) {
+    case ECONNREFUSED:
+    case ECONNRESET:
+    case ECONNABORTED:
+    case EPIPE:
+    case ETIMEDOUT:
+    case EHOSTUNREACH:
+    case EHOSTDOWN:
+    case ENETUNREACH:
+    case ENETDOWN:
+    case ENETRESET:
+    case ENOENT: /* Of a unix socket. */
+    case EPROTO:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void reason_of_errno(struct reason *ret_reason, int error)
+{
+    reason_set(ret_reason, is_way(error) ? WHY_UNREACHED : WHY_OWN_SYSTEM);
+    ret_reason->number = error;
+}
+
+/* ---- Meaning ---- */
+
+enum msg reason_message(const struct reason *reason)
+{
+    bool is_tls = reason->at == AT_TLS || reason->at == AT_AFTER_TLS;
+
+    return is_tls && reason->why != WHY_OWN_SYSTEM ? MSG_TLS_FAILED : kinds[reason->why].message;
+}
+
+int reason_status(const struct reason *reason)
+{
+    static const struct {
+        enum msg message;
+        int status;
+    } rows[] = {
+        {MSG_NO_RIGHT, REDLOCK_E_FORBIDDEN},  {MSG_WRONG_PASSWORD, REDLOCK_E_FORBIDDEN},
+        {MSG_WARMING, REDLOCK_NOT_READY},     {MSG_CLOCK, REDLOCK_NOT_READY},
+        {MSG_WRONG_SET, REDLOCK_E_WRONG_SET}, {MSG_SET_CLOSED, REDLOCK_E_WRONG_SET},
+    };
+    const enum msg message = reason_message(reason);
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i].message == message)
+            return rows[i].status;
+    return REDLOCK_UNREACHABLE;
+}
+
+bool reason_is_same(const struct reason *a, const struct reason *b)
+{
+    return a->why == b->why && a->at == b->at && a->other == b->other && a->number == b->number &&
+           a->amount == b->amount && strcmp(a->words, b->words) == 0;
+}
+
+const char *reason_sentence(enum why why)
+{
+    assert(strchr(kinds[why].sentence, '%') == NULL);
+    return kinds[why].sentence;
+}
+
+const char *reason_joint(const struct reason *reason)
+{
+    if (ats[reason->at].before[0] != '\0')
+        return ": ";
+    switch (kinds[reason->why].form) {
+    case FORM_VERB:
+        return ": each ";
+    case FORM_ITS:
+        return ", each: ";
+    case FORM_TEXT:
+        break;
+    }
+    return ": ";
+}
+
+/* ---- Words ---- */
+
+/* A buffer that may be too small: len goes on, as snprintf() counts. */
+struct sheet {
+    char *buf;
+    size_t size, len;
+};
+
+static void put(struct sheet *sheet, const char *text, size_t len)
+{
+    if (sheet->len + 1 < sheet->size) {
+        size_t room = sheet->size - 1 - sheet->len, n = len < room ? len : room;
+
+        memcpy(sheet->buf + sheet->len, text, n);
+        sheet->buf[sheet->len + n] = '\0';
+    }
+    sheet->len += len;
+}
+
+/* By hand, because printf() writes the decimal point of the program's locale. */
+static void put_decimal(struct sheet *sheet, int64_t ns, unsigned digits, bool has_sign)
+{
+    const int64_t unit = digits == 1 ? 100 * (int64_t)DRIFT_MS : (int64_t)DRIFT_MS;
+    const int64_t scale = digits == 1 ? 10 : 1000;
+    const uint64_t size = ns < 0 ? (uint64_t)-ns : (uint64_t)ns;
+    const uint64_t units = (size + (uint64_t)unit / 2) / (uint64_t)unit;
+    char text[40];
+    int len = snprintf(text, sizeof text, "%s%" PRIu64 ".%0*" PRIu64,
+                       ns < 0     ? "-"
+                       : has_sign ? "+"
+                                  : "",
+                       units / (uint64_t)scale, (int)digits, units % (uint64_t)scale);
+
+    put(sheet, text, (size_t)len);
+}
+
+static void put_number(struct sheet *sheet, unsigned number)
+{
+    char text[16];
+
+    put(sheet, text, (size_t)snprintf(text, sizeof text, "%u", number));
+}
+
+/* What stands for this letter of a sentence: see REASONS. */
+static void fill_in(struct sheet *sheet, const struct reason *reason, drift_time now, char letter)
+{
+    const char *words = reason->words, *error;
+    size_t first = strcspn(words, "\n");
+
+    switch (letter) {
+    case 'w':
+        put(sheet, words, first);
+        break;
+    case 'v':
+        words += words[first] != '\0' ? first + 1 : first;
+        put(sheet, words, strlen(words));
+        break;
+    case 'm':
+        put_number(sheet, reason->other + 1u);
+        break;
+    case 'd':
+        put_number(sheet, (unsigned)reason->number);
+        break;
+    case 'e':
+        error = text_of_errno(reason->number);
+        put(sheet, error, strlen(error));
+        break;
+    case 'a':
+        put_decimal(sheet, reason->amount, 3, true);
+        break;
+    case 't':
+        put_decimal(sheet, (int64_t)drift_until(now, reason->over_at), 1, false);
+        break;
+    default:
+        assert(!"a letter of REASONS");
+    }
+}
+
+size_t reason_write(const struct reason *reason, drift_time now, char *buf, size_t size)
+{
+    struct sheet sheet = {.buf = buf, .size = size};
+    const char *at = kinds[reason->why].sentence;
+
+    assert(size > 0);
+    buf[0] = '\0';
+    if (reason->why == WHY_NONE)
+        return 0;
+    put(&sheet, ats[reason->at].before, strlen(ats[reason->at].before));
+    while (*at != '\0') {
+        size_t len = strcspn(at, "%");
+
+        put(&sheet, at, len);
+        at += len;
+        if (*at == '%') {
+            fill_in(&sheet, reason, now, at[1]);
+            at += 2;
+        }
+    }
+    put(&sheet, ats[reason->at].behind, strlen(ats[reason->at].behind));
+    return sheet.len;
+}

@@ -1,0 +1,242 @@
+/*
+ * reason.h - why a master does not vote: a value, which is made where that is seen; pure.
+ *
+ * It travels up as it is.  What it means for a call is asked of its kind, and reason.c alone makes
+ * words of it, where people read.  No code searches these words.  A text from outside (of Redis, of
+ * OpenSSL, of the system) gets its kind once, where it arrives, and is only quoted from then on.
+ */
+#ifndef REDLOCK_REASON_H
+#define REDLOCK_REASON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "drift/drift.h"
+#include "redlock/base/message.h"
+
+/* The longest text that is quoted.  Chosen: an answer of Redis fits, and two lists of members. */
+#define REASON_WORDS_MAX 240
+
+/*
+ * The kinds: a name, the message that people look up, how the sentence takes "each" as its subject,
+ * and the sentence.  In a sentence stand
+ *
+ *   %w the words, up to a newline      %v the words behind it     %m the other master, from 1
+ *   %d the number                      %e the error of the system
+ *   %a the amount in seconds, signed   %t the seconds until it may be over
+ *
+ * After ITS comes ", each: ", as in "masters 1 and 2, each: its wall clock ..."; after VERB
+ * ": each ", as in ": each is a replica"; after TEXT ": ".
+ */
+#define REASONS(X)                                                                                 \
+    /* The way to the master. */                                                                   \
+    X(NOT_CONNECTED, NO_CONNECTION, TEXT, "not connected yet")                                     \
+    X(UNREACHED, NO_CONNECTION, TEXT, "%e")                                                        \
+    X(OWN_SYSTEM, SYSTEM, TEXT, "%e")                                                              \
+    X(CLOSED, NO_CONNECTION, TEXT, "Server closed the connection")                                 \
+    X(CONNECT_TIMEOUT, NO_CONNECTION, TEXT, "timeout while connecting")                            \
+    X(UNWATCHED, SYSTEM, TEXT,                                                                     \
+      "epoll_ctl fails here: memory, or fs.epoll.max_user_watches, is used up")                    \
+    X(NO_MEMORY, NO_MEMORY, TEXT, "out of memory")                                                 \
+    X(NO_FAMILY, NO_ADDRESS, TEXT, "the address is neither IPv4 nor IPv6")                         \
+    X(NO_ADDRESS, NO_ADDRESS, VERB, "cannot resolve the name: the name has no address")            \
+    X(NO_NAME, NO_ADDRESS, VERB, "cannot resolve the name: %w")                                    \
+    X(NAME_SYSTEM, NO_ADDRESS, VERB, "cannot resolve the name: %e")                                \
+    X(NAME_START, NO_ADDRESS, VERB, "cannot start to resolve the name: %e")                        \
+    X(NAME_TIMEOUT, NO_ADDRESS, TEXT, "timeout while resolving the name")                          \
+    X(TLS_UNSET, TLS_FAILED, TEXT, "TLS is not set up")                                            \
+    X(TLS_PLAIN, TLS_FAILED, TEXT,                                                                 \
+      "TLS: the server does not speak TLS at this port (if that is right, write redis://)")        \
+    X(TLS_CERTIFICATE, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w")      \
+    X(TLS_NAME, TLS_CERTIFICATE, TEXT,                                                             \
+      "TLS: the server's certificate is refused: %w: it is not for %v")                            \
+    X(TLS_REFUSED, TLS_FAILED, TEXT, "TLS: the server refuses: %w")                                \
+    X(TLS_UNKNOWN_US, TLS_FAILED, TEXT,                                                            \
+      "TLS: the server refuses: %w (give tls_cert and tls_key; redlock: --tls-cert and "           \
+      "--tls-key)")                                                                                \
+    X(TLS_ERROR, TLS_FAILED, TEXT, "TLS: %w")                                                      \
+    X(TLS_UNREAD, TLS_FAILED, TEXT, "TLS: the server does not read the answers that it wants")     \
+    X(TLS_SILENT, NO_ANSWER, TEXT,                                                                 \
+      "connected, but does not answer the TLS handshake (if this port is without TLS, write "      \
+      "redis://)")                                                                                 \
+    X(TLS_HALT, NO_ANSWER, TEXT,                                                                   \
+      "connected, but does not answer: the TLS handshake came to a halt")                          \
+    /* What answers there. */                                                                      \
+    X(UNANSWERED, NO_ANSWER, TEXT, "connected, but has not answered yet")                          \
+    X(SILENT, NO_ANSWER, TEXT, "connected, but does not answer")                                   \
+    X(HANGS, NO_ANSWER, VERB, "takes commands and does not answer")                                \
+    X(DEAF, NO_ANSWER, VERB, "takes no commands")                                                  \
+    X(UNCHECKED, NO_ANSWER, TEXT,                                                                  \
+      "the restart guard has not checked it yet; the connect timeout is %d ms")                    \
+    X(UNASKED, NOT_REDIS, TEXT, "sent a reply without a request")                                  \
+    X(TOO_LONG, MASTER_ERROR, TEXT, "sent an answer that is too long or too deep")                 \
+    X(GARBAGE, NOT_REDIS, TEXT, "answered with garbage")                                           \
+    X(NO_PROTOCOL, NOT_REDIS, TEXT, "answered with garbage: %w (not a Redis server?)")             \
+    X(BAD_PROTOCOL, NOT_REDIS, TEXT, "answered with garbage: %w")                                  \
+    X(BAD_FIELD, BAD_MARKER, TEXT, "answered with garbage: the field %w of %v")                    \
+    X(DIGEST, NOT_REDIS, TEXT, "gave another digest than ours: not a Redis?")                      \
+    X(REPLICA, REPLICA, VERB, "is a replica, not a master")                                        \
+    X(CLUSTER, CLUSTER, VERB, "is a node of a Redis Cluster, not a master by itself")              \
+    X(LOADING, LOADING, VERB, "is still loading its data")                                         \
+    X(TWIN, SAME_SERVER, VERB, "is the same server as master %m (%w)")                             \
+    X(NO_RUN_ID, NO_COMMAND, TEXT, "INFO reports no run_id, which the restart guard needs")        \
+    X(NO_INFO, NO_RIGHT, TEXT,                                                                     \
+      "the ACL forbids INFO, which the restart guard needs: NOPERM")                               \
+    X(NO_LOGIN, WRONG_PASSWORD, VERB,                                                              \
+      "needs a password in the list of masters, as in redis://:PASSWORD@HOST:PORT: %w")            \
+    X(NO_LOGIN_TLS, WRONG_PASSWORD, VERB,                                                          \
+      "needs a password in the list of masters, as in rediss://:PASSWORD@HOST:PORT: %w")           \
+    /* Errors of Redis (wire/refusal.h). */                                                        \
+    X(ERROR_LOGIN, WRONG_PASSWORD, TEXT, "%w")                                                     \
+    X(ERROR_RIGHT, NO_RIGHT, TEXT, "%w")                                                           \
+    X(ERROR_COMMAND, NO_COMMAND, TEXT, "%w")                                                       \
+    X(ERROR_REPLICA, REPLICA, TEXT, "%w")                                                          \
+    X(ERROR_CLUSTER, CLUSTER, TEXT, "%w")                                                          \
+    X(ERROR_LOADING, LOADING, TEXT, "%w")                                                          \
+    X(ERROR_FULL, FULL, TEXT, "%w")                                                                \
+    X(ERROR_TYPE, FOREIGN_KEY, TEXT, "%w")                                                         \
+    X(ERROR_MASTER_DOWN, MASTER_ERROR, TEXT, "%w")                                                 \
+    X(ERROR_SCRIPT, MASTER_ERROR, TEXT, "%w")                                                      \
+    X(ERROR_CLIENTS, MASTER_ERROR, TEXT, "%w")                                                     \
+    X(ERROR, MASTER_ERROR, TEXT, "%w")                                                             \
+    /* Its marker. */                                                                              \
+    X(WARMING_KNOWN, WARMING, VERB,                                                                \
+      "is warming up: it may have lost its data, and may vote in at most %t s")                    \
+    X(WARMING_NEW, WARMING, VERB,                                                                  \
+      "is warming up: it is new or lost its data, and may vote in at most %t s")                   \
+    X(WATCHED_KNOWN, WARMING, VERB,                                                                \
+      "is warming up: it may have lost its data, and may vote when one client has watched it for " \
+      "at most %t s")                                                                              \
+    X(WATCHED_NEW, WARMING, VERB,                                                                  \
+      "is warming up: it is new or lost its data, and may vote when one client has watched it "    \
+      "for at most %t s")                                                                          \
+    X(COUNTERS_KNOWN, COUNTERS, VERB,                                                              \
+      "is warming up: it may have lost its data, and the fencing counters of the others are days " \
+      "ahead of the clocks")                                                                       \
+    X(COUNTERS_NEW, COUNTERS, VERB,                                                                \
+      "is warming up: it is new or lost its data, and the fencing counters of the others are "     \
+      "days ahead of the clocks")                                                                  \
+    X(ALONE_KNOWN, WARMING, VERB,                                                                  \
+      "is warming up: it may have lost its data, and too few of the others can be asked whether "  \
+      "it may vote")                                                                               \
+    X(ALONE_NEW, WARMING, VERB,                                                                    \
+      "is warming up: it is new or lost its data, and too few of the others can be asked whether " \
+      "it may vote")                                                                               \
+    /* A member that does not answer may know a newer set, in which enough remember. */            \
+    X(FORGOTTEN, SET_FORGOTTEN, VERB,                                                              \
+      "lost its data, and too few members that answer remember the set: locks stay refused until " \
+      "others come back, or `redlock members rescue`")                                             \
+    X(LOST_DATA, WARMING, VERB, "has lost its data")                                               \
+    X(COPY, SAME_EPOCH, VERB,                                                                      \
+      "has the same epoch as master %m: the data of one are a copy, and must be emptied (redlock " \
+      "doctor)")                                                                                   \
+    X(COUNTER, COUNTERS, TEXT,                                                                     \
+      "the fencing counter is days ahead of the clock, or below zero")                             \
+    /* Its set. */                                                                                 \
+    X(UNTOLD, NO_SET, VERB,                                                                        \
+      "is in no set of masters yet: this client records there that it is a member")                \
+    X(UNFOUNDED, NO_SET, VERB,                                                                     \
+      "is in no set of masters yet: all masters of the list must answer, and none may be of "      \
+      "another list")                                                                              \
+    X(OTHER_SET, WRONG_SET, VERB, "is a member of the set of %w, and not of %v")                   \
+    X(CLAIMED, WRONG_SET, VERB, "is claimed by a list of %w, and not of %v")                       \
+    X(OTHER_ID, WRONG_SET, VERB,                                                                   \
+      "belongs to another set of the same masters than the masters that answered before: the "     \
+      "data of a minority are a copy or an old state (redlock doctor)")                            \
+    X(MINORITY, WRONG_SET, VERB, "belongs to another set than most masters of the list")           \
+    X(SET_CLOSED, SET_CLOSED, ITS, "its set is closed: it needs `redlock members rescue`")         \
+    X(REMOVED, WRONG_SET, VERB,                                                                    \
+      "was removed from the set: take it off the list; the members are %w")                        \
+    X(STRANGER, WRONG_SET, VERB,                                                                   \
+      "is no member of the set: take it off the list, or add it (redlock members); the members "   \
+      "are %w")                                                                                    \
+    X(MISNAMED, WRONG_SET, VERB,                                                                   \
+      "does not say that it is the member %w: a list must have masters of one set (redlock "       \
+      "members, redlock(1) MASTERS)")                                                              \
+    X(LEFT, WRONG_SET, VERB, "is no member any more")                                              \
+    /* Its clock. */                                                                               \
+    X(CLOCK_SLOW, CLOCK, ITS,                                                                      \
+      "its wall clock cannot be read well enough: it answers slowly")                              \
+    X(CLOCK_NEW, CLOCK, ITS,                                                                       \
+      "its wall clock has not been watched for long enough, and it may not vote for %t s")         \
+    X(CLOCK_STEPPED, CLOCK, ITS,                                                                   \
+      "its wall clock was stepped by %a s, and it may not vote for %t s")                          \
+    X(CLOCK_FAST, CLOCK, ITS,                                                                      \
+      "its wall clock runs faster than the drift allows, and it may not vote for %t s")            \
+    X(CLOCK_OFF, CLOCK, ITS,                                                                       \
+      "its wall clock is %a s off those of the others, and it may not vote for %t s")              \
+    /* What a lease saw. */                                                                        \
+    X(NO_ANSWER, NO_ANSWER, TEXT, "no answer within %d ms")                                        \
+    X(NOT_STORED, NOT_STORED, VERB, "does not store it")                                           \
+    X(NOT_STORED_NOW, NOT_STORED, VERB, "does not store it any more")                              \
+    X(FORBIDS, NO_RIGHT, TEXT, "the ACL forbids it: NOPERM")                                       \
+    X(QUEUE_FULL, OVERLOADED, ITS, "its queue of commands is full")                                \
+    /* Said in the log alone: with these it votes. */                                              \
+    X(CLOCK_FAR, CLOCK, ITS, "its wall clock is %a s off those of the others")                     \
+    X(CLOCK_FAR_OFF, CLOCK, ITS,                                                                   \
+      "its wall clock is %a s off those of the others, and it may not vote")                       \
+    X(NO_WITNESS, NO_WITNESS, VERB,                                                                \
+      "cannot report how long other masters have been warming: %w")                                \
+    X(EVICTS, EVICTION, TEXT,                                                                      \
+      "maxmemory-policy is %w: when its memory is full it drops locks that are held; set "         \
+      "noeviction")                                                                                \
+    X(FORGETS, PERSISTENCE, TEXT, "appendonly is no: it loses its locks when it restarts")
+
+#define REASON_NAME(name, message, form, sentence) WHY_##name,
+enum why { WHY_NONE, REASONS(REASON_NAME) WHYS_LEN };
+#undef REASON_NAME
+
+/* What the words answer, or when it broke.  It stands before the sentence, or behind it. */
+enum reason_at {
+    AT_ANYTHING,
+    AT_LOGIN, /* AUTH. */
+    AT_SELECT,
+    AT_SCRIPT,    /* SCRIPT LOAD. */
+    AT_MARKER,    /* The restart guard reads it. */
+    AT_TIME,      /* The clock guard. */
+    AT_GREETING,  /* The first command of a plain connection, which the master may have as TLS. */
+    AT_TLS,       /* The handshake of TLS. */
+    AT_AFTER_TLS, /* Its first bytes behind that. */
+    REASON_ATS_LEN
+};
+
+struct reason {
+    enum why why : 8;
+    enum reason_at at : 8;
+    uint8_t other;      /* The number of the other master, from 0. */
+    int number;         /* errno, or milliseconds. */
+    drift_time over_at; /* When it may be over.  DRIFT_NEVER: not known. */
+    int64_t amount;     /* In ns. */
+    char words[REASON_WORDS_MAX]; /* Clean: printable, and valid UTF-8. */
+};
+
+/* Make a reason without anything else.  Makers of others begin with it. */
+void reason_set(struct reason *ret_reason, enum why why);
+/* With words from outside, which are cleaned and may be cut.  second: what stands for %v, or NULL. */
+void reason_quote(struct reason *ret_reason, enum why why, const char *words, const char *second);
+/* The reason of an errno of a socket: is it the way to the master, or this host? */
+void reason_of_errno(struct reason *ret_reason, int error);
+
+/* The identifier that people look up.  MSG_NONE: nothing is wrong. */
+enum msg reason_message(const struct reason *reason);
+
+/* The status of a call that fails for this reason alone. */
+int reason_status(const struct reason *reason);
+
+/* True: the same reason, but for the time until it may be over. */
+bool reason_is_same(const struct reason *a, const struct reason *b);
+
+/* The sentence of a kind that has no letters. */
+const char *reason_sentence(enum why why);
+
+/* What joins several masters with the sentence: ": ", ": each " or ", each: ". */
+const char *reason_joint(const struct reason *reason);
+
+/* The longest sentence, with a NUL. */
+#define REASON_TEXT_MAX (REASON_WORDS_MAX + 200)
+
+/* Write the sentence.  Returns as snprintf().  NONE: "". */
+size_t reason_write(const struct reason *reason, drift_time now, char *buf, size_t size);
+
+#endif /* REDLOCK_REASON_H */

@@ -1,0 +1,98 @@
+/*
+ * redis_error.c - reads the code of an error, or the whole sentence where an error has none.
+ *
+ * The code stands first, also for errors inside a script (Redis 7).  Redis up to 6 hides such an
+ * error in "ERR Error running script (call to f_...): @user_script:1: -READONLY ...".
+ */
+#include "redlock/wire/redis_error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "redlock/wire/reply.h"
+
+static const struct {
+    const char *code;
+    enum why why;
+} codes[] = {
+    {"NOAUTH", WHY_ERROR_LOGIN},
+    {"WRONGPASS", WHY_ERROR_LOGIN},
+    {"NOPERM", WHY_ERROR_RIGHT},
+    {"READONLY", WHY_ERROR_REPLICA},
+    {"CLUSTERDOWN", WHY_ERROR_CLUSTER},
+    {"MOVED", WHY_ERROR_CLUSTER},
+    {"LOADING", WHY_ERROR_LOADING},
+    {"MASTERDOWN", WHY_ERROR_MASTER_DOWN},
+    {"NOSCRIPT", WHY_ERROR_SCRIPT},
+    {"WRONGTYPE", WHY_ERROR_TYPE},
+    {"OOM", WHY_ERROR_FULL},
+    {"MISCONF", WHY_ERROR_FULL},
+};
+
+/* Errors with the code ERR, and of scripts that may not do what they call (Redis 6 and 7). */
+static const struct {
+    const char *words;
+    enum why why;
+} sentences[] = {
+    {"ERR invalid password", WHY_ERROR_LOGIN}, /* Redis 5. */
+    {"ERR Client sent AUTH, but no password is set", WHY_ERROR_LOGIN},
+    {"ERR AUTH <password> called without any password", WHY_ERROR_LOGIN},
+    {"ERR max number of clients reached", WHY_ERROR_CLIENTS},
+    {"ERR unknown command", WHY_ERROR_COMMAND},
+    {"ERR ACL failure in script", WHY_ERROR_RIGHT},
+};
+
+static bool is_code_at(const char *at, const char *code)
+{
+    size_t len = strlen(code);
+
+    at += *at == '-';
+    return strncmp(at, code, len) == 0 && (at[len] == ' ' || at[len] == '\0');
+}
+
+static enum why kind_at(const char *at)
+{
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        if (is_code_at(at, codes[i].code))
+            return codes[i].why;
+    return WHY_ERROR;
+}
+
+/* Behind a script's place in an error of Redis up to 6. */
+static enum why kind_in_script(const char *text)
+{
+    enum why why = WHY_ERROR;
+
+    for (const char *at = strstr(text, ": "); at != NULL && why == WHY_ERROR;
+         at = strstr(at + 2, ": "))
+        why = kind_at(at + 2);
+    if (why == WHY_ERROR && strstr(text, "The user executing the script can't") != NULL)
+        why = WHY_ERROR_RIGHT;
+    return why;
+}
+
+enum why redis_error_kind(const char *text)
+{
+    static const char in_script[] = "ERR Error running script";
+
+    if (strncmp(text, in_script, sizeof in_script - 1) == 0)
+        return kind_in_script(text);
+    for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++)
+        if (strncmp(text, sentences[i].words, strlen(sentences[i].words)) == 0)
+            return sentences[i].why;
+    return kind_at(text);
+}
+
+void redis_error_reason(struct reason *ret_reason, const char *text)
+{
+    reason_quote(ret_reason, redis_error_kind(text), text, NULL);
+}
+
+void reply_reason(const struct reply *reply, struct reason *ret_reason)
+{
+    if (reply->type == REPLY_ERROR)
+        redis_error_reason(ret_reason, reply->text);
+    else
+        reason_set(ret_reason, WHY_GARBAGE);
+}

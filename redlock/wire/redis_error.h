@@ -1,0 +1,22 @@
+/*
+ * redis_error.h - what an error of Redis means; pure.
+ *
+ * The one place that reads the words of such an error.  It does so when the error arrives.
+ */
+#ifndef REDLOCK_REDIS_ERROR_H
+#define REDLOCK_REDIS_ERROR_H
+
+#include "redlock/base/reason.h"
+
+struct reply;
+
+/* The kind of an error of Redis 5 to 8 or of Valkey: WHY_ERROR, or one of those that begin so. */
+enum why redis_error_kind(const char *text);
+
+/* Make a reason that quotes it. */
+void redis_error_reason(struct reason *ret_reason, const char *text);
+
+/* What is wrong with a reply that was not to be expected: an error, or garbage. */
+void reply_reason(const struct reply *reply, struct reason *ret_reason);
+
+#endif /* REDLOCK_REDIS_ERROR_H */

@@ -1,0 +1,85 @@
+/*
+ * test-redis-error.c - what the errors of a master mean.  The texts are those of real servers,
+ * Redis 5 to 7.
+ */
+#include "redlock/wire/redis_error.h"
+
+#include <stddef.h>
+
+#include "test/lib/check.h"
+#include "test/lib/words.h"
+
+static const struct {
+    const char *error;
+    enum why why;
+} rows[] = {
+    {"NOPERM this user has no permissions to run the 'set' command", WHY_ERROR_RIGHT},
+    {"NOPERM this user has no permissions to access one of the keys used as arguments",
+     WHY_ERROR_RIGHT},
+    {"NOPERM", WHY_ERROR_RIGHT},
+    {"NOPERM The user executing the script can't access at least one of the keys", WHY_ERROR_RIGHT},
+    {"ERR ACL failure in script: User redlock has no permissions to run the 'hget' command script: "
+     "0d2c, on @user_script:1.",
+     WHY_ERROR_RIGHT},
+    {"ERR Error running script (call to f_0d2c): @user_script:1: @user_script: 1: -NOPERM The user "
+     "executing the script can't run this command or subcommand",
+     WHY_ERROR_RIGHT},
+    {"ERR Error running script (call to f_0d2c): @user_script:1: The user executing the script "
+     "can't run this command or subcommand",
+     WHY_ERROR_RIGHT},
+    {"NOAUTH Authentication required.", WHY_ERROR_LOGIN},
+    {"WRONGPASS invalid username-password pair or user is disabled.", WHY_ERROR_LOGIN},
+    {"ERR invalid password", WHY_ERROR_LOGIN},
+    {"ERR Client sent AUTH, but no password is set", WHY_ERROR_LOGIN},
+    {"ERR AUTH <password> called without any password configured for the default user.",
+     WHY_ERROR_LOGIN},
+    {"ERR unknown command 'NOPERM'", WHY_ERROR_COMMAND},
+    {"ERR unknown command `EVALSHA`, with args beginning with: ", WHY_ERROR_COMMAND},
+    {"READONLY You can't write against a read only replica.", WHY_ERROR_REPLICA},
+    {"ERR Error running script (call to f_b998): @user_script:1: @user_script: 1: -READONLY You "
+     "can't write against a read only replica.",
+     WHY_ERROR_REPLICA},
+    {"LOADING Redis is loading the dataset in memory", WHY_ERROR_LOADING},
+    {"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+     WHY_ERROR_MASTER_DOWN},
+    {"CLUSTERDOWN Hash slot not served", WHY_ERROR_CLUSTER},
+    {"MOVED 3999 127.0.0.1:6381", WHY_ERROR_CLUSTER},
+    {"OOM command not allowed when used memory > 'maxmemory'.", WHY_ERROR_FULL},
+    {"MISCONF Redis is configured to save RDB snapshots, but it is unable to persist on disk.",
+     WHY_ERROR_FULL},
+    {"WRONGTYPE Operation against a key holding the wrong kind of value", WHY_ERROR_TYPE},
+    {"ERR Error running script (call to f_b998): @user_script:1: WRONGTYPE Operation against a key",
+     WHY_ERROR_TYPE},
+    {"NOSCRIPT No matching script. Please use EVAL.", WHY_ERROR_SCRIPT},
+    {"ERR max number of clients reached", WHY_ERROR_CLIENTS},
+    /* Another first word, and words that others may quote. */
+    {"", WHY_ERROR},
+    {"NOPERMIT", WHY_ERROR},
+    {"XNOPERM of another program", WHY_ERROR},
+    {"ERR the key NOPERM is not there: WRONGTYPE", WHY_ERROR},
+    {"ERR DB index is out of range", WHY_ERROR},
+    {"ERR Error running script (call to f_b998): @user_script:1: attempt to call NOPERM",
+     WHY_ERROR},
+};
+
+TEST(an_error_has_a_kind)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        check_row = rows[i].error;
+        CHECK_INT(redis_error_kind(rows[i].error), rows[i].why);
+    }
+}
+
+/* What a master says is cleaned, cut and quoted, and does not change what is decided. */
+TEST(an_error_is_quoted)
+{
+    struct reason why;
+
+    redis_error_reason(&why, "NOPERM \x1b[31mred\nline.");
+    CHECK_INT(why.why, WHY_ERROR_RIGHT);
+    CHECK_STR(words_of(&why), "NOPERM ?[31mred?line");
+    redis_error_reason(&why, "WRONGTYPE wrong kind script: 5f0a1b2c3d, on @user_script:9.");
+    CHECK_STR(words_of(&why), "WRONGTYPE wrong kind");
+}
+
+CHECK_MAIN(RUN(an_error_has_a_kind), RUN(an_error_is_quoted))

@@ -356,6 +356,8 @@ class Trials:
     def __init__(self, state, jobs, tell):
         self.state = pathlib.Path(state).resolve()
         self.state.mkdir(parents=True, exist_ok=True)
+        for left in self.state.glob("tmp*"):
+            shutil.rmtree(left)  # A run that was ended left it.
         self.tell = tell
         self.plain = Build(self.state, "plain", PLAIN)
         self.units = self.plain.unit_programs()

@@ -165,7 +165,7 @@ step_teeth() {
 
 # What caught each planted bug still does.  A run that was interrupted, or whose time was over, goes on.
 step_kills() {
-    one_test kills "$root/test/mutants/kills" --compare --state "$builds/kills"
+    one_test kills nice "$root/test/mutants/kills" --compare --state "$builds/kills"
     note "planted bugs: $(tail -n 1 "$out/kills.log")"
 }
 

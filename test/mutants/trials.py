@@ -181,8 +181,10 @@ class Build:
             mark.write_text(made_with)
 
     def make(self, targets, jobs):
-        subprocess.run(["ninja", "-C", self.dir, "-j", str(jobs), *targets], check=True,
-                       stdout=subprocess.DEVNULL)
+        done = subprocess.run(["ninja", "-C", self.dir, "-j", str(jobs), *targets], check=False,
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"cannot be built: {done.stdout[-3000:]}{done.stderr}")
 
     def unit_programs(self):
         """Arguments by program: those of the suite unit that are C, and have no engine's name."""

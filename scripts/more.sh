@@ -163,6 +163,12 @@ step_teeth() {
     one_test_or_skip "partition --teeth" try_as_root partition --teeth --report "$out/teeth"
 }
 
+# What caught each planted bug still does.  A run that was interrupted, or whose time was over, goes on.
+step_kills() {
+    one_test kills nice "$root/test/mutants/kills" --compare --state "$builds/kills"
+    note "planted bugs: $(tail -n 1 "$out/kills.log")"
+}
+
 # Runs new seeds, which depend on the day.  A run that was interrupted on the same day resumes.
 step_seeds() {
     local first last

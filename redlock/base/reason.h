@@ -81,8 +81,7 @@
     X(LOADING, LOADING, VERB, "is still loading its data")                                         \
     X(TWIN, SAME_SERVER, VERB, "is the same server as master %m (%w)")                             \
     X(NO_RUN_ID, NO_COMMAND, TEXT, "INFO reports no run_id, which the restart guard needs")        \
-    X(NO_INFO, NO_RIGHT, TEXT,                                                                     \
-      "the ACL forbids INFO, which the restart guard needs: NOPERM")                               \
+    X(NO_INFO, NO_RIGHT, TEXT, "the ACL forbids INFO, which the restart guard needs: NOPERM")      \
     X(NO_LOGIN, WRONG_PASSWORD, VERB,                                                              \
       "needs a password in the list of masters, as in redis://:PASSWORD@HOST:PORT: %w")            \
     X(NO_LOGIN_TLS, WRONG_PASSWORD, VERB,                                                          \
@@ -131,8 +130,7 @@
     X(COPY, SAME_EPOCH, VERB,                                                                      \
       "has the same epoch as master %m: the data of one are a copy, and must be emptied (redlock " \
       "doctor)")                                                                                   \
-    X(COUNTER, COUNTERS, TEXT,                                                                     \
-      "the fencing counter is days ahead of the clock, or below zero")                             \
+    X(COUNTER, COUNTERS, TEXT, "the fencing counter is days ahead of the clock, or below zero")    \
     /* Its set. */                                                                                 \
     X(UNTOLD, NO_SET, VERB,                                                                        \
       "is in no set of masters yet: this client records there that it is a member")                \
@@ -156,8 +154,7 @@
       "members, redlock(1) MASTERS)")                                                              \
     X(LEFT, WRONG_SET, VERB, "is no member any more")                                              \
     /* Its clock. */                                                                               \
-    X(CLOCK_SLOW, CLOCK, ITS,                                                                      \
-      "its wall clock cannot be read well enough: it answers slowly")                              \
+    X(CLOCK_SLOW, CLOCK, ITS, "its wall clock cannot be read well enough: it answers slowly")      \
     X(CLOCK_NEW, CLOCK, ITS,                                                                       \
       "its wall clock has not been watched for long enough, and it may not vote for %t s")         \
     X(CLOCK_STEPPED, CLOCK, ITS,                                                                   \
@@ -176,8 +173,7 @@
     X(CLOCK_FAR, CLOCK, ITS, "its wall clock is %a s off those of the others")                     \
     X(CLOCK_FAR_OFF, CLOCK, ITS,                                                                   \
       "its wall clock is %a s off those of the others, and it may not vote")                       \
-    X(NO_WITNESS, NO_WITNESS, VERB,                                                                \
-      "cannot report how long other masters have been warming: %w")                                \
+    X(NO_WITNESS, NO_WITNESS, VERB, "cannot report how long other masters have been warming: %w")  \
     X(EVICTS, EVICTION, TEXT,                                                                      \
       "maxmemory-policy is %w: when its memory is full it drops locks that are held; set "         \
       "noeviction")                                                                                \
@@ -204,16 +200,17 @@ enum reason_at {
 struct reason {
     enum why why : 8;
     enum reason_at at : 8;
-    uint8_t other;      /* The number of the other master, from 0. */
-    int number;         /* errno, or milliseconds. */
-    drift_time over_at; /* When it may be over.  DRIFT_NEVER: not known. */
-    int64_t amount;     /* In ns. */
+    uint8_t other;                /* The number of the other master, from 0. */
+    int number;                   /* errno, or milliseconds. */
+    drift_time over_at;           /* When it may be over.  DRIFT_NEVER: not known. */
+    int64_t amount;               /* In ns. */
     char words[REASON_WORDS_MAX]; /* Clean: printable, and valid UTF-8. */
 };
 
 /* Make a reason without anything else.  Makers of others begin with it. */
 void reason_set(struct reason *ret_reason, enum why why);
-/* With words from outside, which are cleaned and may be cut.  second: what stands for %v, or NULL. */
+/* With words from outside, which are cleaned and may be cut.  second: what stands for %v, or NULL.
+ */
 void reason_quote(struct reason *ret_reason, enum why why, const char *words, const char *second);
 /* The reason of an errno of a socket: is it the way to the master, or this host? */
 void reason_of_errno(struct reason *ret_reason, int error);

@@ -19,7 +19,8 @@ enum outlook {
     OUTLOOK_WELL,      /* It may vote. */
     OUTLOOK_WARMING,   /* It may vote later, without a change by anybody. */
     OUTLOOK_ABSENT,    /* It does not answer, or is not fit to vote. */
-    OUTLOOK_FORGOTTEN, /* No time helps it: too few that answer remember its set, or it is closed. */
+    OUTLOOK_FORGOTTEN, /* No time helps it: too few that answer remember its set, or it is closed.
+                        */
     OUTLOOK_FORBIDDEN, /* It refuses this user. */
     OUTLOOK_FOREIGN,   /* It says that it belongs to another set of masters. */
     OUTLOOK_TROUBLES

@@ -82,7 +82,7 @@ void seats_on_look(struct seats *s, unsigned seat, const struct seat_look *look,
 void seats_take(struct seats *s, const struct config *config, drift_time now, drift_span lasts,
                 struct seats_change *ret_change);
 
-/* Give up the seats of masters that were removed long enough ago, unless the set is closed.  Returns
+/* Give up the seats of masters that were removed long enough ago, unless the set is closed. Returns
  * when to call it next; a new configuration may make it sooner. */
 drift_time seats_tidy(struct seats *s, drift_time now, struct seats_change *ret_change);
 

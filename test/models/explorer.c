@@ -61,8 +61,8 @@ static void unpack(size_t number, void *world)
     memcpy(world, words, model->words * sizeof *words);
 }
 
-/* Most of the time of a search goes into looking worlds up, and there into waiting for memory.  So a
- * slot has a tag, six bits of the hash, and a world with another tag is not read. */
+/* Most of the time of a search goes into looking worlds up, and there into waiting for memory.  So
+ * a slot has a tag, six bits of the hash, and a world with another tag is not read. */
 #define NUMBER UINT32_C(0x3ffffff) /* The bits of a slot that have the number. */
 
 static uint32_t tag_of(uint64_t hash)

@@ -109,7 +109,8 @@ void report_metrics(const struct status *status)
     print_one("masters_up", "Masters that may vote, and take writes.", status->up);
     print_one("majority", "1: a majority may vote.", report_has_majority(status));
     print_one("list_refused", "1: clients refuse the list of masters.", status->refused);
-    print_one("set_needs_rescue", "1: no time helps, and locks fail until members come back, or a rescue.",
+    print_one("set_needs_rescue",
+              "1: no time helps, and locks fail until members come back, or a rescue.",
               status->needs_rescue);
     print_one("set_changing", "1: a change of the set is not finished.",
               status->lists.from != status->lists.to);

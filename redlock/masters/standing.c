@@ -288,7 +288,7 @@ static void missing_set(const struct standing *standing, unsigned master, struct
     if (standing->guard.passive || !(standing->set->none & mask_of(master)))
         reason_set(ret_why, WHY_NONE);
     else if (set_is_known(standing->set))
-        reason_set(ret_why, WHY_UNTOLD);
+        reason_set(ret_why, set_is_closed(standing->set) ? WHY_SET_CLOSED : WHY_UNTOLD);
     else if (founding->refused && founding->founder.other.master == master)
         *ret_why = founding->why;
     else

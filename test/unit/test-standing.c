@@ -30,6 +30,7 @@ static char links[LEN], names[LEN][4];
 static struct uri uris[LEN];
 static drift_time now;
 static quorum_mask looks, relinked;
+static enum why noted[LEN];          /* Why it has no vote. */
 static char sent[LEN][WIRE_MAX + 1]; /* The latest query. */
 static char state_before[WIRE_STATE_MAX + 1];
 static unsigned states;
@@ -81,7 +82,7 @@ void link_relink(struct link *link, const struct reason *why)
 
 void link_note(struct link *link, const struct reason *why)
 {
-    (void)link, (void)why;
+    noted[number_of(link)] = why->why;
 }
 
 void link_send(struct link *link, const struct ask *ask, const char *command, size_t command_len)
@@ -208,6 +209,14 @@ TEST(a_closed_set_is_asked_again_until_it_is_open)
     standing_look_again(&standing, 0);
     answer(0, CLOSED " ");
     CHECK_UINT(members_all(&set.seats.members), 0);
+    answer(2, THIRD);
+    CHECK_INT(noted[2], WHY_SET_CLOSED); /* No time helps it. */
+    now += DRIFT_S;
+    standing_on_alarm(&standing);
+    answer(2, "warming 00000000000000cc 1000 0 0 100 1000 " SET " 1 c:1");
+    CHECK_INT(noted[2], WHY_SET_CLOSED);
+    CHECK(looks & 1);
+    answer(0, CLOSED);
     for (unsigned i = 0; i < 100; i++) {
         now += DRIFT_S;
         standing_on_alarm(&standing);

@@ -155,10 +155,12 @@ const char *exam_cure(const char *error, bool is_listed)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (strstr(error, rows[i].words) != NULL)
             return rows[i].change;
-    return is_listed ? "start it, let this machine reach it, or correct its URI; if it is gone for "
-                       "good, replace it (redlock members --help)"
-                     : "start it, or let this machine reach it; if it is gone for good, replace it "
-                       "(redlock members --help)";
+    return is_listed
+               ? "start it, let this machine reach it, or correct its URI; if it is gone for "
+                 "good, replace it, or rescue the set if a majority is (redlock members "
+                 "--help)"
+               : "start it, or let this machine reach it; if it is gone for good, replace it, "
+                 "or rescue the set if a majority is (redlock members --help)";
 }
 
 bool exam_is_guarded(const struct exam *exam)

@@ -182,10 +182,17 @@ static bool is_revoked(const char *token)
     return strncmp(token, WIRE_REVOKED, WIRE_REVOKED_LEN) == 0;
 }
 
-/* What stands before the token, or before "revoked by ...". */
-static const char *held_by(const char *token)
+/* Who holds it, or who revoked it and why.  A reason is any words, which the time follows. */
+static void print_token(const struct report *report)
 {
-    return is_revoked(token) ? "" : "held by ";
+    char quoted[QUOTED_MAX];
+    const char *text = quote(report->token, report->token_len, quoted);
+    const char *why = is_revoked(report->token) ? strstr(text, ": ") : NULL;
+
+    if (why != NULL)
+        (void)printf("%.*s: \"%s\" ", (int)(why - text), text, why + 2);
+    else
+        (void)printf("%s%s ", is_revoked(report->token) ? "" : "held by ", text);
 }
 
 static void print_holder(const struct report *report)
@@ -200,8 +207,8 @@ static void print_holder(const struct report *report)
     } else if (report->token == NULL) {
         (void)printf("  free");
     } else {
-        (void)printf("  %s%s ", held_by(report->token),
-                     quote(report->token, report->token_len, quoted));
+        (void)printf("  ");
+        print_token(report);
         print_time_left(report->ttl_ms);
     }
     if (report->knows_holder && report->readers == 0 && report->token == NULL &&
@@ -318,13 +325,10 @@ static void print_permits(const struct status *status, unsigned permits)
 
 static void print_owner(const struct status *status, const struct verdict *verdict)
 {
-    char quoted[QUOTED_MAX];
-
     if (verdict->holder->token == NULL)
         (void)printf("held by readers ");
     else
-        (void)printf("%s%s ", held_by(verdict->holder->token),
-                     quote(verdict->holder->token, verdict->holder->token_len, quoted));
+        print_token(verdict->holder);
     print_time_left(verdict->ttl_ms);
     (void)printf(" on %u of %u %s, a majority\n", mask_count(verdict->holders), status->counted,
                  status->noun);

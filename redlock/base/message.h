@@ -88,6 +88,7 @@
     X(GUARDIAN_KILLED, "guardian-killed")     \
     X(NOT_ENDED, "not-ended")                 \
     X(COMMAND_KILLED, "command-killed")       \
+    X(CROWD, "crowd")                         \
     X(LEFT_RUNNING, "left-running")           \
     X(AT_MOST, "at-most")                     \
     X(AT_LEAST, "at-least")                   \

@@ -2,6 +2,8 @@
 
 import os
 import select
+import signal
+import struct
 import subprocess
 import sys
 import time
@@ -156,3 +158,61 @@ def threatened(family, running, harm):
     with family.next_holder() as waiter:
         harm(running)
         expect(waiter.finish(), 0, "alone\n", "")
+
+
+HARMS = {"redlock killed": lambda holder: holder.send(signal.SIGKILL),
+         "redlock stopped": lambda holder: holder.send(signal.SIGSTOP),
+         "guardian killed": lambda holder: os.kill(guardian_of(holder), signal.SIGKILL)}
+
+
+class Crowd:
+    """Many descendants that note the time: see crowd.c."""
+
+    LEN_MAX = 2000
+
+    def __init__(self, program, shape, size, spinning):
+        self.program, self.size = os.path.abspath(program), size
+        self.path = f"{cli.work}/crowd-{time.monotonic_ns()}"
+        with open(self.path, "wb") as file:
+            file.truncate(8 * (3 + self.LEN_MAX))
+        self.command = [self.program, self.path, shape, str(size), str(spinning)]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def numbers(self):
+        with open(self.path, "rb") as file:
+            return struct.unpack(f"={3 + self.LEN_MAX}Q", file.read())
+
+    def arrive(self):
+        eventually(lambda: self.numbers()[1] > self.size, "all have started")
+
+    def is_empty(self):
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as line:
+                    if line.read().split(b"\0")[:2] == [self.program.encode(), self.path.encode()]:
+                        return False
+            except OSError:
+                pass
+        return True
+
+    def end(self):
+        with open(self.path, "r+b") as file:
+            file.write(struct.pack("=Q", 1))
+        eventually(self.is_empty, "all have ended")
+
+    def beside_ms(self, holder, harm):
+        """How long one of them ran beside the next holder.  Negative: all ended before it began."""
+        self.arrive()
+        with cli.Running("run", "--wait", "60s", "x", "--", self.program, self.path) as waiter:
+            harm(holder)
+            expect(waiter.finish(), 0)
+        time.sleep(0.3)  # Each that still runs notes the time again.
+        holder.send(signal.SIGCONT)
+        self.end()
+        _, _, began, *last = self.numbers()
+        return (max(last) - began) / 1e6

@@ -96,18 +96,60 @@ TEST(acts_at_its_time_and_not_before)
     }
 }
 
+/* SIGTERM comes earlier by at most its margin, and SIGKILL by all of the lead, but not before
+ * SIGTERM. */
 TEST(begins_earlier)
 {
+    static const struct {
+        const char *row;
+        drift_span lead, ask, kill; /* How long before the end of the lease. */
+    } rows[] = {
+        {"no lead", 0, 2 * DRIFT_S, 500 * DRIFT_MS},
+        {"a lead", DRIFT_S, 3 * DRIFT_S, 1500 * DRIFT_MS},
+        {"the longest for SIGTERM", 2 * DRIFT_S, 4 * DRIFT_S, 2500 * DRIFT_MS},
+        {"less time after SIGTERM", 3 * DRIFT_S, 4 * DRIFT_S, 3500 * DRIFT_MS},
+        {"all of the room", 3500 * DRIFT_MS, 4 * DRIFT_S, 4 * DRIFT_S},
+        {"more than the room", 3501 * DRIFT_MS, 4 * DRIFT_S, 4 * DRIFT_S},
+        {"without an end", DRIFT_NEVER, 4 * DRIFT_S, 4 * DRIFT_S},
+    };
     const struct deadline deadline = deadline_before(END, &margins);
-    const struct deadline earlier = deadline_earlier(deadline, DRIFT_S);
     const struct deadline never = {DRIFT_NEVER, DRIFT_NEVER};
 
-    CHECK_UINT(earlier.ask, END - 3 * DRIFT_S);
-    CHECK_UINT(earlier.kill, END - 1500 * DRIFT_MS);
-    CHECK_UINT(deadline_earlier(deadline, DRIFT_NEVER - 1).ask, 0);
-    CHECK_UINT(deadline_earlier(deadline, DRIFT_NEVER - 1).kill, 0);
-    CHECK_UINT(deadline_earlier(never, DRIFT_S).ask, DRIFT_NEVER);
-    CHECK_UINT(deadline_earlier(never, DRIFT_S).kill, DRIFT_NEVER);
+    CHECK_UINT(deadline_room(&margins), 3500 * DRIFT_MS);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct deadline got = deadline_earlier(deadline, rows[i].lead, &margins);
+
+        check_row = rows[i].row;
+        CHECK_UINT(got.ask, END - rows[i].ask);
+        CHECK_UINT(got.kill, END - rows[i].kill);
+    }
+    check_row = NULL;
+    CHECK_UINT(deadline_earlier(deadline_before(0, &margins), DRIFT_S, &margins).kill, 0);
+    CHECK_UINT(deadline_earlier(never, DRIFT_S, &margins).ask, DRIFT_NEVER);
+    CHECK_UINT(deadline_earlier(never, DRIFT_S, &margins).kill, DRIFT_NEVER);
+}
+
+TEST(the_lead_grows_with_the_descendants_and_with_the_search)
+{
+    static const struct {
+        const char *row;
+        unsigned descendants;
+        drift_span search, lead;
+    } rows[] = {
+        {"none", 0, 0, 0},
+        {"ten", 10, DRIFT_MS, 33 * DRIFT_MS},
+        {"many, quickly found", 600, 20 * DRIFT_MS, 1860 * DRIFT_MS},
+        {"just as slow as many", 600, 225 * DRIFT_MS, 2475 * DRIFT_MS},
+        {"a slow search", 600, 300 * DRIFT_MS, 3300 * DRIFT_MS},
+        {"a slow search of a few", 3, 100 * DRIFT_MS, 1100 * DRIFT_MS},
+        {"the most", UINT32_MAX, 0, UINT32_MAX * (3 * DRIFT_MS)},
+        {"a search without an end", 1, DRIFT_NEVER, DRIFT_NEVER},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        check_row = rows[i].row;
+        CHECK_UINT(deadline_lead(rows[i].descendants, rows[i].search), rows[i].lead);
+    }
 }
 
 TEST(a_lease_that_is_gone)
@@ -175,6 +217,7 @@ TEST(a_poll_ends_when_something_is_due)
 }
 
 CHECK_MAIN(RUN(the_end_of_a_lease), RUN(margins_of_a_lease), RUN(margins_grow_with_a_longer_lease),
-           RUN(acts_at_its_time_and_not_before), RUN(begins_earlier), RUN(a_lease_that_is_gone),
+           RUN(acts_at_its_time_and_not_before), RUN(begins_earlier),
+           RUN(the_lead_grows_with_the_descendants_and_with_the_search), RUN(a_lease_that_is_gone),
            RUN(an_end_that_is_nearer_than_its_margin), RUN(no_end), RUN(the_sooner_of_two),
            RUN(a_poll_ends_when_something_is_due))

@@ -34,6 +34,25 @@ int __wrap_access(const char *path, int mode);
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
 
+/* The signals that were sent to processes and groups, but for those that only ask. */
+static struct {
+    pid_t to;
+    int signal;
+} sent[100];
+static size_t sent_len;
+
+int __real_kill(pid_t pid, int signal);
+int __wrap_kill(pid_t pid, int signal);
+
+int __wrap_kill(pid_t pid, int signal)
+{
+    if (signal != 0 && sent_len < sizeof sent / sizeof *sent) {
+        sent[sent_len].to = pid;
+        sent[sent_len++].signal = signal;
+    }
+    return __real_kill(pid, signal);
+}
+
 static void hop_before(const char *path);
 
 int __wrap_open(const char *path, int flags, ...)
@@ -284,7 +303,7 @@ static void end_hopping(void)
 {
     char byte;
 
-    (void)family_kill();
+    (void)family_kill(DRIFT_NEVER);
     CHECK_INT(read(hopping.alive, &byte, 1), 0);
     (void)close(hopping.go);
     (void)close(hopping.reap);
@@ -302,14 +321,14 @@ TEST(finds_all_whatever_groups_they_have)
         struct kin kin = begin();
 
         lists_no_children = i == 1;
-        CHECK_UINT(family_signal(0, 0).alive, KIN_LEN);
-        CHECK_UINT(family_signal(0, kin.child).alive, 2);
-        CHECK_UINT(family_signal(0, -kin.child).alive, 2);
-        CHECK_UINT(family_signal(0, 0).hidden, false);
-        CHECK_UINT(family_kill().alive, KIN_LEN);
+        CHECK_UINT(family_signal(0, 0, DRIFT_NEVER).alive, KIN_LEN);
+        CHECK_UINT(family_signal(0, kin.child, DRIFT_NEVER).alive, 2);
+        CHECK_UINT(family_signal(0, -kin.child, DRIFT_NEVER).alive, 2);
+        CHECK_UINT(family_signal(0, 0, DRIFT_NEVER).hidden, false);
+        CHECK_UINT(family_kill(DRIFT_NEVER).alive, KIN_LEN);
         end(&kin);
     }
-    CHECK_UINT(family_signal(SIGKILL, 0).alive, 0);
+    CHECK_UINT(family_signal(SIGKILL, 0, DRIFT_NEVER).alive, 0);
 }
 
 /* Called in a process of its own, which ends with its family. */
@@ -317,7 +336,7 @@ static int count_opened(void)
 {
     (void)begin();
     opened = 0;
-    (void)family_signal(SIGKILL, 0);
+    (void)family_signal(SIGKILL, 0, DRIFT_NEVER);
     return opened < STRANGERS ? (int)opened : STRANGERS;
 }
 
@@ -352,7 +371,7 @@ TEST(signals_without_descriptors_of_processes)
         struct kin kin = begin();
 
         pidfd_error = errors[i];
-        CHECK_UINT(family_signal(SIGKILL, 0).alive, KIN_LEN);
+        CHECK_UINT(family_signal(SIGKILL, 0, DRIFT_NEVER).alive, KIN_LEN);
         end(&kin);
     }
 }
@@ -367,12 +386,12 @@ TEST(fails_to_the_safe_side)
         struct family_count count;
 
         open_error = errors[i];
-        CHECK(family_signal(0, 0).hidden);
-        count = family_signal(SIGKILL, kin.child);
+        CHECK(family_signal(0, 0, DRIFT_NEVER).hidden);
+        count = family_signal(SIGKILL, kin.child, DRIFT_NEVER);
         CHECK(count.hidden && count.alive > 0);
-        CHECK(family_kill().hidden);
+        CHECK(family_kill(DRIFT_NEVER).hidden);
         open_error = 0;
-        CHECK_UINT(family_kill().hidden, false);
+        CHECK_UINT(family_kill(DRIFT_NEVER).hidden, false);
         end(&kin);
     }
 }
@@ -385,10 +404,10 @@ TEST(a_process_that_forks_and_ends_during_the_search)
 
     begin_hopping();
     hopping.hops = hopping.is_reaped = true;
-    count = family_signal(0, hopping.group);
+    count = family_signal(0, hopping.group, DRIFT_NEVER);
     CHECK(!hopping.hops && !hopping.is_reaped);
     CHECK(count.alive + count.zombies > 0);
-    CHECK_UINT(family_signal(SIGKILL, hopping.group).alive, 1);
+    CHECK_UINT(family_signal(SIGKILL, hopping.group, DRIFT_NEVER).alive, 1);
     end_hopping();
 }
 
@@ -400,17 +419,118 @@ TEST(a_zombie_of_another_parent_is_not_waited_for)
 
     begin_hopping();
     hop();
-    CHECK_UINT(family_signal(SIGKILL, hopping.group).alive, 1);
+    CHECK_UINT(family_signal(SIGKILL, hopping.group, DRIFT_NEVER).alive, 1);
     CHECK_INT(read(hopping.alive, &byte, 1), 0);
     do /* Its descriptors are closed before it is a zombie. */
-        count = family_signal(0, hopping.group);
+        count = family_signal(0, hopping.group, DRIFT_NEVER);
     while (count.alive > 0);
-    CHECK_UINT(family_signal(0, hopping.group).zombies, 0);
+    CHECK_UINT(family_signal(0, hopping.group, DRIFT_NEVER).zombies, 0);
     CHECK_INT(kill(-hopping.group, 0), 0);
     end_hopping();
+}
+
+/* ---- The order of signals ---- */
+
+/* The index of the first signal to this process or group after the first ones.  sent_len: none. */
+static size_t find_sent(size_t from, pid_t to, int signal)
+{
+    while (from < sent_len && (sent[from].to != to || sent[from].signal != signal))
+        from++;
+    return from;
+}
+
+/* A process that is killed later than others would work on beside the next holder of the lock. */
+TEST(stops_all_before_it_kills_any)
+{
+    struct kin kin = begin();
+    size_t stopped = 0, first;
+
+    sent_len = 0;
+    CHECK_UINT(family_kill(DRIFT_NEVER).alive, KIN_LEN);
+    for (first = 0; first < sent_len && sent[first].signal != SIGKILL; first++)
+        stopped += sent[first].to < 0 && sent[first].signal == SIGSTOP;
+    CHECK(stopped >= 3); /* The groups. */
+    CHECK(first < sent_len);
+    for (size_t i = first; i < sent_len; i++)
+        CHECK_INT(sent[i].signal, SIGKILL);
+    end(&kin);
+}
+
+/* In one session: a parent that joined the group of its younger child, and an older child with a
+ * group of its own.  The number of that group is smaller. */
+struct job {
+    pid_t parent, older, younger;
+};
+
+__attribute__((noreturn)) static void be_job(int fd)
+{
+    struct job job = {.older = fork()};
+
+    if (job.older == 0) {
+        (void)setpgid(0, 0);
+        live(-1);
+    }
+    (void)setpgid(job.older, job.older);
+    job.younger = fork();
+    if (job.younger == 0) {
+        (void)setpgid(0, 0);
+        live(-1);
+    }
+    (void)setpgid(job.younger, job.younger);
+    job.parent = getpid();
+    if (setpgid(0, job.younger) != 0 || write(fd, &job, sizeof job) < 0)
+        _exit(1);
+    live(-1);
+}
+
+/* Otherwise the kernel continues the stopped group of the child when its parent dies. */
+TEST(kills_children_before_their_parents)
+{
+    struct job job;
+    size_t of_parent, of_child;
+    int pair[2];
+
+    CHECK_INT(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    CHECK_INT(pipe(pair), 0);
+    if (fork() == 0) {
+        (void)setsid();
+        if (fork() == 0)
+            be_job(pair[1]);
+        live(-1);
+    }
+    CHECK_INT(read(pair[0], &job, sizeof job), sizeof job);
+    CHECK(job.older < job.younger);
+    sent_len = 0;
+    CHECK_UINT(family_kill(DRIFT_NEVER).alive, 4);
+    of_child = find_sent(0, -job.older, SIGKILL);
+    of_parent = find_sent(0, -job.younger, SIGKILL);
+    CHECK(of_child < of_parent && of_parent < sent_len);
+    while (waitpid(-1, NULL, 0) > 0 || family_is_there())
+        (void)family_kill(DRIFT_NEVER);
+    (void)close(pair[0]);
+    (void)close(pair[1]);
+}
+
+/* A search that finds too little says so, and the children are killed all the same. */
+TEST(a_search_that_may_take_no_time)
+{
+    struct kin kin = begin();
+    struct family_count count = family_signal(0, 0, 0);
+
+    CHECK(count.alive == 0 && count.zombies > 0);
+    sent_len = 0;
+    count = family_kill(0);
+    CHECK(count.zombies > 0);
+    while (family_is_there()) {
+        (void)family_kill(DRIFT_NEVER);
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            continue;
+    }
+    end(&kin);
 }
 
 CHECK_MAIN(RUN(finds_all_whatever_groups_they_have), RUN(costs_go_with_the_number_of_descendants),
            RUN(signals_without_descriptors_of_processes), RUN(fails_to_the_safe_side),
            RUN(a_process_that_forks_and_ends_during_the_search),
-           RUN(a_zombie_of_another_parent_is_not_waited_for))
+           RUN(a_zombie_of_another_parent_is_not_waited_for), RUN(stops_all_before_it_kills_any),
+           RUN(kills_children_before_their_parents), RUN(a_search_that_may_take_no_time))

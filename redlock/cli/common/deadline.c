@@ -12,6 +12,17 @@
 #define KILL_SHARE 4
 #define KILL_MAX (500 * DRIFT_MS)
 
+/* What it takes to end descendants: to find and stop them, to look for new ones, to kill them, and
+ * until they are dead.  Measured on two processors with a load of 5 to 20: 0.1 ms for each of 600
+ * descendants, and 1.1 ms in a chain of forks, each a child of the one before.  With 30 processes a
+ * processor that wanted to run: 0.2 to 0.75 ms for each of 100 to 1500, 2 to 8 times the last
+ * search, 1.5 ms in a chain of 600, and 2.6 ms in one of 800.  So 3 ms are more than all that was
+ * seen, but no bound.  The first searches of the end, for SIGTERM and for SIGKILL, come on top, on
+ * a machine that may be busier then. */
+#define WORK_EACH (3 * DRIFT_MS)
+#define WORK_SEARCHES 8
+#define LEAD_SEARCHES 3
+
 struct deadline_margins deadline_margins(drift_span ttl, drift_span left)
 {
     struct deadline_margins margins = {.ask = ttl / ASK_SHARE};
@@ -56,12 +67,32 @@ struct deadline deadline_before(drift_time end, const struct deadline_margins *m
     };
 }
 
-struct deadline deadline_earlier(struct deadline deadline, drift_span lead)
+drift_span deadline_lead(unsigned descendants, drift_span search)
+{
+    drift_span work = descendants * WORK_EACH;
+
+    if (search > DRIFT_NEVER / (WORK_SEARCHES + LEAD_SEARCHES))
+        return DRIFT_NEVER;
+    if (work < WORK_SEARCHES * search)
+        work = WORK_SEARCHES * search;
+    return work + LEAD_SEARCHES * search;
+}
+
+drift_span deadline_room(const struct deadline_margins *margins)
+{
+    return 2 * margins->ask - margins->kill;
+}
+
+/* Renewals need the rest of the lease, so SIGTERM is at most twice its margin before the end. */
+struct deadline deadline_earlier(struct deadline deadline, drift_span lead,
+                                 const struct deadline_margins *margins)
 {
     if (deadline.ask != DRIFT_NEVER)
-        deadline.ask = drift_until(lead, deadline.ask);
+        deadline.ask = drift_until(lead < margins->ask ? lead : margins->ask, deadline.ask);
     if (deadline.kill != DRIFT_NEVER)
         deadline.kill = drift_until(lead, deadline.kill);
+    if (deadline.kill < deadline.ask)
+        deadline.kill = deadline.ask;
     return deadline;
 }
 

@@ -40,8 +40,17 @@ drift_time deadline_end(drift_time before, drift_time now, uint32_t left_ms);
 /* The deadline of a lease that ends at end.  If end is DRIFT_NEVER, so is the deadline. */
 struct deadline deadline_before(drift_time end, const struct deadline_margins *margins);
 
-/* The deadline, earlier by lead. */
-struct deadline deadline_earlier(struct deadline deadline, drift_span lead);
+/* How much earlier to begin, because it takes time to end so many descendants.  search: how long it
+ * took to find them. */
+drift_span deadline_lead(unsigned descendants, drift_span search);
+
+/* The longest lead for which there is time.  It leaves no time between SIGTERM and SIGKILL. */
+drift_span deadline_room(const struct deadline_margins *margins);
+
+/* The deadline, earlier by lead.  SIGTERM comes earlier by at most its margin.  SIGKILL comes
+ * earlier by all of it, but not before SIGTERM. */
+struct deadline deadline_earlier(struct deadline deadline, drift_span lead,
+                                 const struct deadline_margins *margins);
 
 /* The earlier instant of each kind. */
 struct deadline deadline_sooner(struct deadline a, struct deadline b);

@@ -4,6 +4,7 @@
 #include "redlock/cli/run/child.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -13,6 +14,8 @@
 
 /* How much of the command's name a message shows.  Chosen: the reason after it fits in the line. */
 #define NAME_SHOWN_MAX 1024
+
+#define DESCRIPTORS_MAX 65536 /* Closed one by one if the kernel cannot close a range. */
 
 /* ---- The child's side ---- */
 
@@ -62,6 +65,31 @@ int child_start(struct child *child)
     child->pid = pid;
     (void)setpgid(pid, pid); /* The child does the same.  The first call counts. */
     return 0;
+}
+
+static bool is_among(int fd, const int *kept, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (kept[i] == fd)
+            return true;
+    return false;
+}
+
+void child_drop_descriptors(const int *kept, size_t len)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int last = STDERR_FILENO;
+
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (null < 0 || dup2(null, fd) < 0)
+            (void)close(fd);
+    for (size_t i = 0; i < len; i++)
+        last = kept[i] > last ? kept[i] : last;
+    if (close_range((unsigned)last + 1, ~0U, 0) != 0) /* Linux before 5.9. */
+        last = DESCRIPTORS_MAX;
+    for (int fd = STDERR_FILENO + 1; fd < last; fd++)
+        if (!is_among(fd, kept, len))
+            (void)close(fd);
 }
 
 enum child_event child_look(struct child *child, bool last_rites, int *ret_status)

@@ -29,6 +29,10 @@ enum child_event {
  * SIGKILL when this process dies. */
 int child_start(struct child *child);
 
+/* Close the descriptors that the command got, but for those kept, above 2.  The reader of a pipe
+ * waits until all writers closed it. */
+void child_drop_descriptors(const int *kept, size_t len);
+
 /* Return what happened to the command.  Call this until it returns CHILD_NOTHING.  last_rites: kill
  * the rest of its process group before reaping it.  Until then no other group gets the number. */
 enum child_event child_look(struct child *child, bool last_rites, int *ret_status);

@@ -19,13 +19,10 @@
  * lock is without a message. */
 #define NOT_ENDED_AFTER_S 5
 
-/* How often, and how many times, to search for processes that a killed guardian left.  Chosen, not
- * measured. */
+/* How often to search for processes that a killed guardian left, and how long at a time.  Chosen:
+ * with the shortest ttl, 500 ms, renewals still come in time. */
 #define MOURN_EVERY_S 0.005
-#define MOURN_LOOKS_MAX 1000
-
-/* How long to wait for processes that may not be signalled.  Chosen: as long as the guardian. */
-#define IMMUNE_FOR (1 * DRIFT_S)
+#define MOURN_FOR (50 * DRIFT_MS)
 
 /* How often to continue a stopped guardian that must end the command.  Chosen: a fifth of 25 ms,
  * the shortest time between SIGKILL and the end of a lease. */
@@ -82,21 +79,30 @@ static void say_group_dead(const struct family_count *count)
                 "the guardian was killed, and the command with it; its descendants may still run");
 }
 
-/* True: processes may still end.  Processes that may not be signalled have IMMUNE_FOR to end by
- * themselves, as the guardian would give them. */
-static bool may_end(struct command *command, const struct family_count *count)
+static void say_all_dead(struct command *command, const struct family_count *count)
 {
-    drift_time now;
+    if (!family_is_there()) {
+        cli_say(MSG_GUARDIAN_KILLED,
+                "the guardian was killed, and the command with all that it had started");
+        return;
+    }
+    command->end.survivors = count->alive + count->immune;
+    command->end.hidden = count->hidden;
+    cli_say(MSG_GUARDIAN_KILLED,
+            "the guardian was killed, and not all that the command had started could be killed: "
+            "some of it may still run");
+}
 
-    if (++command->mourn_looks >= MOURN_LOOKS_MAX)
-        return false;
-    if (count->alive + count->zombies > 0 || count->hidden)
-        return true;
-    if (count->immune == 0 || drift_now(&now) != 0)
-        return false;
-    if (command->immune_since == 0)
-        command->immune_since = now;
-    return now < drift_add(command->immune_since, IMMUNE_FOR);
+/* True: they can be killed, or may still end. */
+static bool may_end(const struct command *command, bool only_group,
+                    const struct family_count *count, drift_time now)
+{
+    const drift_time since = command->mourned_at;
+
+    if (!only_group)
+        return family_may_end(count, now, since);
+    return (count->alive > 0 && now < drift_add(since, FAMILY_LOOK_FOR)) ||
+           (count->immune > 0 && now < drift_add(since, FAMILY_WAIT_FOR));
 }
 
 /* The guardian was killed, and the kernel killed the command, unless it is a set-user-ID program or
@@ -107,24 +113,25 @@ static void on_mourning(struct ev_loop *loop, ev_timer *timer, int events)
 {
     struct command *command = timer->data;
     bool only_group = command->leash.had_children || !family_is_known();
-    struct family_count count = only_group ? kill_group(command) : family_kill();
+    struct family_count count;
+    drift_time now;
 
     (void)events;
     leash_bury(&command->leash);
-    if (may_end(command, &count))
+    if (drift_now(&now) != 0)
+        now = DRIFT_NEVER - 1; /* Without a clock the time is over. */
+    else if (command->mourned_at == 0)
+        command->mourned_at = now;
+    count = only_group ? kill_group(command) : family_kill(drift_add(now, MOURN_FOR));
+    if (may_end(command, only_group, &count, now))
         return;
     ev_timer_stop(loop, timer);
     command->ended = true;
     command->end.code = CLI_SIGNAL + SIGKILL;
-    if (only_group) {
+    if (only_group)
         say_group_dead(&count);
-        return;
-    }
-    command->end.survivors = count.alive + count.immune;
-    command->end.hidden = count.hidden;
-    cli_say(MSG_GUARDIAN_KILLED,
-            "the guardian was killed, and the command with all that it had started%s",
-            command->end.survivors > 0 || count.hidden ? ", as far as possible" : "");
+    else
+        say_all_dead(command, &count);
 }
 
 static void on_guardian_dead(struct command *command)
@@ -295,6 +302,19 @@ static bool shares_our_numbers(void)
            (ours.st_dev == children.st_dev && ours.st_ino == children.st_ino);
 }
 
+/* About a third of the ttl is room for the end: see deadline_room(). */
+static void say_crowd(const struct command *command, const struct leash_report *crowd)
+{
+    const uint32_t lead_ms = drift_to_ms(crowd->lead);
+
+    cli_say(MSG_CROWD,
+            "the command has %u descendants: if it must end, that may take %u ms, and --ttl %ums "
+            "leaves %u ms for it: another client may get the lock before all of them are dead: use "
+            "--ttl %us, or fewer processes",
+            crowd->descendants, lead_ms, drift_to_ms(command->ttl), drift_to_ms(crowd->room),
+            lead_ms / 1000 * 3 + 3);
+}
+
 static void on_report(struct command *command, const struct leash_report *report)
 {
     switch (report->type) {
@@ -308,6 +328,9 @@ static void on_report(struct command *command, const struct leash_report *report
         break;
     case LEASH_STOPPED:
         on_stopped(command, report->signal);
+        break;
+    case LEASH_CROWD:
+        say_crowd(command, report);
         break;
     case LEASH_ENDED:
         command->ended = true;
@@ -440,6 +463,7 @@ int command_run(struct command *command, struct session *session, struct redlock
     command->session = session;
     command->lease = lease;
     command->limit = order->limit.kill;
+    command->ttl = order->ttl;
     watch_reports(command);
     if (command->unheard || session->signal != 0) {
         unwatch(command);

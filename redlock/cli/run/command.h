@@ -26,8 +26,8 @@ struct command {
     ev_timer waking;         /* Rings when the command must end, to continue a stopped guardian. */
     ev_timer patience;       /* Rings if the command has not ended after a signal. */
     ev_timer mourning;       /* Rings after the guardian was killed, to kill its processes. */
-    unsigned mourn_looks;    /* How often mourning has rung. */
-    drift_time immune_since; /* Since when all that is left is immune (family.h).  0: not yet. */
+    drift_time mourned_at;   /* When mourning rang first.  0: it has not. */
+    drift_span ttl;          /* The duration of --ttl. */
     drift_time limit;        /* When --hold-at-most kills the command.  DRIFT_NEVER: never. */
     drift_time asked_at;     /* When the first signal to end came.  0: none has. */
     unsigned signals_sent;   /* How many signals were passed on. */

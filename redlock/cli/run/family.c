@@ -1,113 +1,25 @@
 /*
- * family.c - reads /proc, and signals processes by their groups and by process descriptors.
+ * family.c - signals the descendants by their groups and by process descriptors.
  */
 #include "redlock/cli/run/family.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Enough for the fields of /proc/PID/stat up to the start time: a name of 64 bytes at
- * the most, and 21 numbers. */
-#define STAT_MAX 600
-
-/* Enough for /proc/PID/task/TID/children. */
-#define PATH_MAX_LEN 64
+#include "redlock/cli/run/descendants.h"
 
 /* How often to search for processes that still run while all are being stopped.  Chosen, not
  * measured: a stopped process does not fork, so a few turns find the others. */
 #define STOP_TURNS 8
 
-struct process {
-    pid_t pid, parent, group, session;
-    unsigned long long started; /* In ticks since the start of the machine. */
-    long threads;
-    bool alive;   /* It is no zombie. */
-    bool stopped; /* It does not run until it is continued. */
-    bool unread;  /* A child of ours whose file in /proc cannot be read. */
-    bool ours;    /* In a scan of all processes: a descendant. */
-};
-
-struct table {
-    struct process *list;
-    size_t len, max;
-    unsigned moved; /* Processes that ended, or got another parent, during the walk. */
-    bool hidden;    /* Some processes could not be seen. */
-    bool again;     /* Our children are read for the second time. */
-    bool stops;     /* Our children get SIGSTOP when they are found. */
-};
-
-enum seen { SEEN, GONE, HIDDEN };
+/* How often our children get SIGSTOP before a search, which takes longer.  Chosen: the second time
+ * finds what they forked during the first. */
+#define CHILDREN_TURNS 3
 
 /* ---- One process ---- */
-
-/* Parse the fields behind the name in parentheses.  They begin with field 3 of proc(5). */
-static bool parse_stat(const char *text, struct process *process)
-{
-    const char *behind = strrchr(text, ')');
-    char state;
-
-    if (behind == NULL ||
-        sscanf(behind + 1,
-               " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld "
-               "%*d %llu",
-               &state, &process->parent, &process->group, &process->session, &process->threads,
-               &process->started) != 6)
-        return false;
-    /* A process whose first thread has ended looks like a zombie, but is none. */
-    process->alive = (state != 'Z' && state != 'X') || process->threads > 1;
-    process->stopped = state == 'T' || state == 't';
-    return true;
-}
-
-/* Only ENOENT and ESRCH mean that the process has ended.  Others, such as EMFILE, hide it. */
-static enum seen seen_by_error(void)
-{
-    return errno == ENOENT || errno == ESRCH ? GONE : HIDDEN;
-}
-
-static enum seen read_process(pid_t pid, struct process *ret_process)
-{
-    struct process process = {.pid = pid};
-    char text[STAT_MAX], path[PATH_MAX_LEN];
-    enum seen seen = SEEN;
-    ssize_t len;
-    int fd;
-
-    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return seen_by_error();
-    len = read(fd, text, sizeof text - 1);
-    if (len < 0)
-        seen = seen_by_error();
-    (void)close(fd);
-    if (len <= 0)
-        return len == 0 ? GONE : seen;
-    text[len] = 0;
-    if (!parse_stat(text, &process))
-        return HIDDEN;
-    *ret_process = process;
-    return SEEN;
-}
-
-static bool is_there(pid_t pid)
-{
-    return kill(pid, 0) == 0 || errno == EPERM;
-}
-
-/* Only we reap our child, so no other process gets its number before that. */
-static bool is_our_child(const struct process *process)
-{
-    return process->parent == getpid();
-}
 
 /* Use a process descriptor, which never means a later process with the same number.  Without one
  * use the number: before Linux 5.3, in a sandbox, or if no descriptor is free. */
@@ -117,10 +29,10 @@ static int signal_process(const struct process *process, int signal)
     enum seen seen;
     int fd, result = -1;
 
-    if (is_our_child(process))
+    if (descendants_is_child(process))
         return kill(process->pid, signal);
     fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
-    seen = read_process(process->pid, &again);
+    seen = descendants_read(process->pid, &again);
     if (seen == HIDDEN)
         errno = EAGAIN;
     else if (seen == GONE || again.started != process->started)
@@ -138,264 +50,19 @@ static int signal_process(const struct process *process, int signal)
     return result;
 }
 
-/* ---- The table ---- */
+/* ---- A table of them ---- */
 
-/* If there is no memory, the table stays short, and only its processes are signalled. */
-static void append(struct table *table, const struct process *process)
+/* The index of the first process of the group of process i. */
+static size_t start_of_group(const struct table *table, size_t i)
 {
-    if (table->len == table->max) {
-        size_t max = table->max != 0 ? 2 * table->max : 64;
-        struct process *list = realloc(table->list, max * sizeof *list);
+    const pid_t group = table->list[i].group;
 
-        if (list == NULL) {
-            table->hidden = true;
-            return;
-        }
-        table->list = list;
-        table->max = max;
-    }
-    table->list[table->len++] = *process;
+    while (i > 0 && table->list[i - 1].group == group)
+        i--;
+    return i;
 }
 
-static bool has(const struct table *table, pid_t pid)
-{
-    for (size_t i = 0; i < table->len; i++)
-        if (table->list[i].pid == pid)
-            return true;
-    return false;
-}
-
-/* Add a child that a task of this parent has, or had a moment ago. */
-static void add_child(struct table *table, pid_t pid, pid_t parent)
-{
-    struct process process = {.pid = pid};
-    enum seen seen;
-
-    if (table->again && has(table, pid))
-        return;
-    if (table->stops && parent == getpid()) /* At once: it may fork and end. */
-        (void)kill(pid, SIGSTOP);
-    seen = read_process(pid, &process);
-
-    if (seen == SEEN && (process.parent == parent || is_our_child(&process))) {
-        append(table, &process);
-    } else if (seen == SEEN || !is_there(pid)) {
-        table->moved++;
-    } else if (parent == getpid()) { /* hidepid=2 hides it if it is not dumpable. */
-        process.parent = parent;
-        process.group = getpgid(pid);
-        process.session = getsid(pid);
-        process.alive = process.unread = true;
-        append(table, &process);
-    } else {
-        table->hidden = true; /* We inherit it when its parent is dead. */
-    }
-}
-
-/* Add the children in the text.  *number may have begun in the text before. */
-static void add_children(struct table *table, const char *text, ssize_t len, pid_t parent,
-                         pid_t *number)
-{
-    for (ssize_t i = 0; i < len; i++) {
-        if (text[i] >= '0' && text[i] <= '9') {
-            *number = 10 * *number + (text[i] - '0');
-        } else if (*number != 0) {
-            add_child(table, *number, parent);
-            *number = 0;
-        }
-    }
-}
-
-static enum seen read_task(struct table *table, pid_t pid, pid_t task)
-{
-    char text[1024], path[PATH_MAX_LEN];
-    enum seen seen = SEEN;
-    pid_t number = 0;
-    ssize_t len;
-    int fd;
-
-    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)task);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return seen_by_error();
-    while ((len = read(fd, text, sizeof text)) > 0)
-        add_children(table, text, len, pid, &number);
-    if (len < 0)
-        seen = seen_by_error();
-    (void)close(fd);
-    return seen;
-}
-
-/* Any thread may have children. */
-static enum seen read_tasks(struct table *table, pid_t pid)
-{
-    enum seen seen = SEEN;
-
-    char path[PATH_MAX_LEN];
-    struct dirent *entry;
-    DIR *folder;
-
-    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    folder = opendir(path);
-    if (folder == NULL)
-        return seen_by_error();
-    while ((entry = readdir(folder)) != NULL)
-        if (entry->d_name[0] != '.' && read_task(table, pid, (pid_t)atoi(entry->d_name)) == HIDDEN)
-            seen = HIDDEN;
-    (void)closedir(folder);
-    return seen;
-}
-
-/* Append the children of each process.  The loop reaches them later. */
-static void walk_from(struct table *table, size_t first)
-{
-    for (size_t i = first; i < table->len; i++) {
-        const struct process process = table->list[i]; /* The table may move. */
-        enum seen seen = SEEN;
-
-        if (process.alive && process.threads > 1)
-            seen = read_tasks(table, process.pid);
-        else if (process.alive) /* A zombie has no children. */
-            seen = read_task(table, process.pid, process.pid);
-        table->moved += seen == GONE && !process.unread;
-        table->hidden = table->hidden || seen == HIDDEN;
-    }
-}
-
-/* If a process ends during the walk, we inherit its children, and the second turn finds them. */
-static void walk(struct table *table)
-{
-    for (unsigned turn = 0; turn < 2; turn++) {
-        const size_t first = table->len;
-
-        table->again = turn > 0;
-        table->hidden = read_tasks(table, getpid()) == HIDDEN || table->hidden;
-        walk_from(table, first);
-    }
-}
-
-/* ---- A kernel that lists no children ---- */
-
-static int compare_pids(const void *a, const void *b)
-{
-    pid_t first = ((const struct process *)a)->pid, second = ((const struct process *)b)->pid;
-
-    return (first > second) - (first < second);
-}
-
-static void read_all(struct table *table)
-{
-    DIR *folder = opendir("/proc");
-    struct process process;
-    struct dirent *entry;
-
-    if (folder == NULL) {
-        table->hidden = true;
-        return;
-    }
-    while ((entry = readdir(folder)) != NULL) {
-        if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
-            continue;
-        switch (read_process((pid_t)atoi(entry->d_name), &process)) {
-        case SEEN:
-            append(table, &process);
-            break;
-        case HIDDEN:
-            table->hidden = true;
-            break;
-        case GONE:
-            break;
-        }
-    }
-    (void)closedir(folder);
-    if (table->len > 0)
-        qsort(table->list, table->len, sizeof *table->list, compare_pids);
-}
-
-/* Each turn marks at least one more generation, so the loop ends. */
-static void mark_ours(struct table *table)
-{
-    bool more = true;
-
-    while (more) {
-        more = false;
-        for (size_t i = 0; i < table->len; i++) {
-            struct process *process = &table->list[i];
-            const struct process key = {.pid = process->parent};
-            const struct process *parent;
-
-            if (process->ours)
-                continue;
-            parent = bsearch(&key, table->list, table->len, sizeof key, compare_pids);
-            process->ours = is_our_child(process) || (parent != NULL && parent->ours);
-            more = more || process->ours;
-        }
-    }
-}
-
-static void scan(struct table *table)
-{
-    size_t len = 0;
-
-    read_all(table);
-    mark_ours(table);
-    for (size_t i = 0; i < table->len; i++)
-        if (table->list[i].ours)
-            table->list[len++] = table->list[i];
-    table->len = len;
-}
-
-/* ---- All of them ---- */
-
-bool family_is_known(void)
-{
-    char text[16];
-    ssize_t len = readlink("/proc/self", text, sizeof text - 1);
-
-    if (len <= 0)
-        return false;
-    text[len] = 0;
-    return atoi(text) == getpid();
-}
-
-bool family_is_there(void)
-{
-    siginfo_t info;
-
-    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-}
-
-static int compare_groups(const void *a, const void *b)
-{
-    pid_t first = ((const struct process *)a)->group, second = ((const struct process *)b)->group;
-
-    return (first > second) - (first < second);
-}
-
-static bool lists_children(void)
-{
-    char path[PATH_MAX_LEN];
-
-    (void)snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)syscall(SYS_gettid));
-    return access(path, F_OK) == 0;
-}
-
-static void fill(struct table *table)
-{
-    table->len = 0;
-    table->moved = 0;
-    table->hidden = !family_is_known();
-    if (table->hidden)
-        return;
-    if (lists_children())
-        walk(table);
-    else
-        scan(table);
-    if (table->len > 0)
-        qsort(table->list, table->len, sizeof *table->list, compare_groups);
-}
-
-/* The index behind the group of process i.  The table is sorted by groups. */
+/* The index behind the group of process i. */
 static size_t end_of_group(const struct table *table, size_t i)
 {
     const pid_t group = table->list[i].group;
@@ -436,10 +103,13 @@ static void signal_one(const struct process *process, int signal, bool whole,
     int result;
 
     if (!process->alive) {
-        count->zombies += is_our_child(process);
+        count->zombies += descendants_is_child(process);
         return;
     }
-    result = whole || signal == 0 ? kill(process->pid, 0) : signal_process(process, signal);
+    if (whole || signal == 0 || (signal == SIGSTOP && process->stopped))
+        result = kill(process->pid, 0);
+    else
+        result = signal_process(process, signal);
     if (result == 0)
         count->alive++;
     else if (errno == EPERM)
@@ -450,27 +120,47 @@ static void signal_one(const struct process *process, int signal, bool whole,
         (void)signal_process(process, SIGCONT);
 }
 
-/* The kernel signals a group at once, so a process that forks and ends all the time cannot escape.
- * /proc may never show that process itself, only a zombie that it left, which is in its group. */
+/* Signal the processes from i to end, which are the group. */
+static void signal_group(const struct table *table, size_t i, size_t end, int signal, bool whole,
+                         struct family_count *count)
+{
+    const pid_t group = table->list[i].group;
+
+    if (whole)
+        (void)kill(-group, signal);
+    if (whole && signal == SIGTERM)
+        (void)kill(-group, SIGCONT);
+    for (; i < end; i++)
+        signal_one(&table->list[i], signal, whole, count);
+}
+
+/*
+ * The kernel signals a group at once, so a process that forks and ends all the time cannot escape.
+ * /proc may never show that process itself, only a zombie that it left, which is in its group.
+ *
+ * SIGKILL goes to children before it goes to their parents.  When the parent of a stopped group
+ * dies, the kernel may continue the group (SIGHUP and SIGCONT, see setpgid(2)).
+ *
+ * Nothing bounds its time but the number of processes, which the time of the search bounds: one
+ * that was found gets the signal.
+ */
 static struct family_count signal_table(const struct table *table, int signal, pid_t group)
 {
-    struct family_count count = {.zombies = table->moved};
-    size_t end;
+    struct family_count count = {.zombies = table->moved + table->late};
+    size_t i = 0, end = table->len;
 
-    for (size_t i = 0; i < table->len; i = end) {
-        const pid_t one = table->list[i].group;
-        bool whole;
+    while (i < end) {
+        const size_t from = signal == SIGKILL ? start_of_group(table, end - 1) : i;
+        const size_t to = signal == SIGKILL ? end : end_of_group(table, i);
+        const pid_t one = table->list[from].group;
 
-        end = end_of_group(table, i);
-        if (!is_meant(one, group))
-            continue;
-        whole = signal != 0 && (one == group || is_made_by_us(table, i, end));
-        if (whole)
-            (void)kill(-one, signal);
-        if (whole && signal == SIGTERM)
-            (void)kill(-one, SIGCONT);
-        for (size_t k = i; k < end; k++)
-            signal_one(&table->list[k], signal, whole, &count);
+        if (signal == SIGKILL)
+            end = from;
+        else
+            i = to;
+        if (is_meant(one, group))
+            signal_group(table, from, to, signal,
+                         signal != 0 && (one == group || is_made_by_us(table, from, to)), &count);
     }
     return count;
 }
@@ -479,7 +169,7 @@ static struct family_count signal_table(const struct table *table, int signal, p
  * have children and see none. */
 static bool is_short(const struct table *table)
 {
-    return table->hidden || (table->len == 0 && table->moved == 0 && family_is_there());
+    return table->hidden || (table->len + table->moved + table->late == 0 && family_is_there());
 }
 
 /* It differs if the table has other processes of the group.  0: it has none. */
@@ -501,8 +191,8 @@ static bool has_only_zombies(struct table *table, pid_t group)
 
     if (sum == 0)
         return false;
-    fill(table);
-    return table->moved == 0 && sum_of_group(table, group) == sum;
+    descendants_find(table);
+    return table->moved == 0 && !table->late && sum_of_group(table, group) == sum;
 }
 
 /* If /proc does not show a living process of the group, ask the kernel whether there is one.  The
@@ -524,13 +214,26 @@ static void ask_the_kernel(struct table *table, int signal, pid_t group, struct 
 
 static struct table table;
 
-struct family_count family_signal(int signal, pid_t group)
+bool family_is_known(void)
+{
+    return descendants_are_known();
+}
+
+bool family_is_there(void)
+{
+    siginfo_t info;
+
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+struct family_count family_signal(int signal, pid_t group, drift_time until)
 {
     struct family_count count;
 
     if (!family_is_there())
         return (struct family_count){.alive = 0};
-    fill(&table);
+    table.until = until;
+    descendants_find(&table);
     count = signal_table(&table, signal, group);
     count.hidden = count.hidden || is_short(&table);
     if (group > 0 && count.alive + count.immune == 0)
@@ -538,33 +241,59 @@ struct family_count family_signal(int signal, pid_t group)
     return count;
 }
 
-/* Stop the processes that run.  Returns how many got SIGSTOP. */
-static unsigned stop_those_that_run(const struct table *all)
+/* True: a process runs that may have started since, and so may have escaped the last search. */
+static bool has_new(unsigned long long since)
 {
-    unsigned len = 0;
-
-    for (size_t i = 0; i < all->len; i++) {
-        const struct process *process = &all->list[i];
-
-        if (process->alive && !process->stopped && !process->unread)
-            len += signal_process(process, SIGSTOP) == 0;
-    }
-    return len;
+    for (size_t i = 0; i < table.len; i++)
+        if (table.list[i].alive && !table.list[i].stopped && table.list[i].started >= since)
+            return true;
+    return false;
 }
 
-struct family_count family_kill(void)
+/* A process that got SIGSTOP may still look as if it ran, but runs no code of its own.  So a search
+ * is repeated for new processes only.  The next call knows the old ones: they get no second look
+ * while they die. */
+static void stop_all(drift_time until)
+{
+    static unsigned long long since;
+    unsigned turn = 0;
+    bool more;
+
+    do {
+        const unsigned long long now = descendants_start_now();
+
+        /* If only some are found in time, they are stopped and killed, and the next call finds
+         * more.  The others must not stay stopped, so they are found again. */
+        table.until = turn == 0 ? until : drift_add(until, FAMILY_SEARCH_FOR);
+        for (unsigned i = 0; i < CHILDREN_TURNS; i++)
+            descendants_signal_children(&table, SIGSTOP);
+        table.signal = SIGSTOP;
+        descendants_find(&table);
+        table.signal = 0;
+        (void)signal_table(&table, SIGSTOP, 0);
+        more = has_new(since);
+        since = now;
+    } while (more && !table.hidden && !table.late && ++turn < STOP_TURNS);
+}
+
+struct family_count family_kill(drift_time until)
 {
     struct family_count count;
-    unsigned turn = 0;
 
     if (!family_is_there())
         return (struct family_count){.alive = 0};
-    table.stops = true;
-    do
-        fill(&table);
-    while (stop_those_that_run(&table) > 0 && ++turn < STOP_TURNS);
-    table.stops = false;
+    stop_all(until);
     count = signal_table(&table, SIGKILL, 0);
+    table.until = drift_add(until, FAMILY_SEARCH_FOR);
+    descendants_signal_children(&table, SIGKILL); /* Also those for which the time was too short. */
     count.hidden = count.hidden || is_short(&table);
     return count;
+}
+
+bool family_may_end(const struct family_count *count, drift_time now, drift_time since)
+{
+    if (!family_is_there() || now >= drift_add(since, FAMILY_LOOK_FOR))
+        return false;
+    return count->alive + count->zombies > 0 ||
+           (count->immune + count->hidden > 0 && now < drift_add(since, FAMILY_WAIT_FOR));
 }

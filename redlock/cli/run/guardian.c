@@ -33,21 +33,22 @@
 #define LEFT_ASK (1 * DRIFT_S)
 #define LEFT_KILL (1500 * DRIFT_MS)
 
-/* The pause between two searches for processes that should be gone, which doubles each time.  The
- * search ends after LOOK_FOR, because a process in an uninterruptible sleep may never die.  Chosen,
- * not measured. */
+/* The pause between two searches for processes that should be gone, which doubles each time.
+ * Chosen, not measured. */
 #define NAP_MIN (5 * DRIFT_MS)
 #define NAP_MAX (100 * DRIFT_MS)
-#define LOOK_FOR (5 * DRIFT_S)
 
 #define REPORTS_MAX 50 /* Attempts to send the last report, a NAP_MAX apart. */
 
 /* The guardian measures how long it takes to find all descendants: once in MEASURE_EVERY times the
- * margin for SIGTERM, and for at most 1/MEASURE_SHARE of the time.  Chosen, not measured. */
+ * margin for SIGTERM, for at most 1/MEASURE_SHARE of the time, and after SIGTERM.  Chosen, not
+ * measured. */
 #define MEASURE_EVERY 2
 #define MEASURE_SHARE 100
 
-#define DESCRIPTORS_MAX 65536 /* Closed one by one if the kernel cannot close a range. */
+/* How many orphans to reap at a time, because processes that fork and end all the time always leave
+ * one more.  Chosen: it takes a few ms. */
+#define REAP_MAX 5000
 
 enum phase {
     IDLE,     /* There is no order to start yet. */
@@ -74,8 +75,10 @@ struct guardian {
     bool left_asked;       /* LEAVING: the rest of the group has got SIGTERM. */
     drift_time cleared_at; /* CLEARING: when it began. */
     drift_span nap;        /* KILLING and later: the time until the next search. */
-    drift_span lead;       /* How much earlier the deadline is, for the time that a search takes. */
+    drift_span search;     /* How long the last search took that was measured. */
+    drift_span lead;       /* How much earlier the deadline is, for the time that the end takes. */
     drift_time measure_at; /* When to measure a search again. */
+    bool crowded;          /* It was reported that there are too many descendants. */
     struct leash_report end;
 };
 
@@ -133,19 +136,15 @@ static void finish(struct guardian *guardian, drift_time now)
 
 /* ---- The end of the command ---- */
 
-/* Signal the group of the command at once, and then the other descendants, which must be found. */
-static void signal_all(const struct guardian *guardian, int signal)
-{
-    child_signal(&guardian->child, signal);
-    if (signal == SIGTERM) /* A stopped process handles it only then. */
-        child_signal(&guardian->child, SIGCONT);
-    (void)family_signal(signal, -guardian->group);
-}
-
-static void ask(struct guardian *guardian)
+/* Send SIGTERM to the group of the command at once, and then to the other descendants, which must
+ * be found.  Count them anew. */
+static void ask(struct guardian *guardian, drift_time now)
 {
     guardian->phase = ASKED;
-    signal_all(guardian, SIGTERM);
+    guardian->measure_at = 0;
+    child_signal(&guardian->child, SIGTERM);
+    child_signal(&guardian->child, SIGCONT); /* If it is stopped, it handles SIGTERM only then. */
+    (void)family_signal(SIGTERM, -guardian->group, drift_add(now, FAMILY_SEARCH_FOR));
 }
 
 static void begin_clearing(struct guardian *guardian, drift_time now)
@@ -153,6 +152,18 @@ static void begin_clearing(struct guardian *guardian, drift_time now)
     guardian->phase = CLEARING;
     guardian->cleared_at = now;
     guardian->nap = NAP_MIN;
+}
+
+static struct family_count kill_family(struct guardian *guardian, drift_time now)
+{
+    const drift_time until = drift_add(now, FAMILY_SEARCH_FOR);
+    struct family_count count = family_kill(until);
+
+    if (count.hidden)
+        (void)family_signal(SIGKILL, guardian->group, until);
+    guardian->end.survivors = family_is_there() ? count.alive + count.immune : 0;
+    guardian->end.hidden = family_is_there() && count.hidden;
+    return count;
 }
 
 /* Begin to kill all descendants. */
@@ -163,7 +174,8 @@ static void stamp_out(struct guardian *guardian, drift_time now)
     } else if (guardian->phase == RUNNING || guardian->phase == ASKED) {
         guardian->nap = NAP_MIN;
         guardian->phase = KILLING;
-        signal_all(guardian, SIGKILL);
+        child_signal(&guardian->child, SIGSTOP); /* At once, before the others are found. */
+        (void)kill_family(guardian, now);
     }
 }
 
@@ -173,51 +185,33 @@ static void kill_all(struct guardian *guardian, drift_time now)
     stamp_out(guardian, now);
 }
 
-/* True: the rest can be killed, or may still end.  Processes that cannot be killed, or cannot be
- * seen, have LEFT_ASK to end by themselves. */
-static bool may_end(const struct family_count *count, drift_time now, drift_time since)
-{
-    if (!family_is_there() || now >= drift_add(since, LOOK_FOR))
-        return false;
-    return count->alive + count->zombies > 0 ||
-           (count->immune + count->hidden > 0 && now < drift_add(since, LEFT_ASK));
-}
-
-static struct family_count kill_family(struct guardian *guardian)
-{
-    struct family_count count = family_kill();
-
-    if (count.hidden)
-        (void)family_signal(SIGKILL, guardian->group);
-    guardian->end.survivors = family_is_there() ? count.alive + count.immune : 0;
-    guardian->end.hidden = family_is_there() && count.hidden;
-    return count;
-}
-
 /* Kill the rest.  True: none is left that could be killed. */
 static bool clear(struct guardian *guardian, drift_time now)
 {
-    struct family_count count = kill_family(guardian);
+    struct family_count count = kill_family(guardian, now);
 
-    return !may_end(&count, now, guardian->cleared_at);
+    return !family_may_end(&count, now, guardian->cleared_at);
 }
 
 /* True: no process is left that must end, or none that could be killed.  If a signal asked the
  * command to end, or ended it, all descendants must end. */
 static bool leave_all(struct guardian *guardian, enum deadline_act act, drift_time now)
 {
-    struct family_count count = act == DEADLINE_KILL ? kill_family(guardian) : family_signal(0, 0);
+    const drift_time until = drift_add(now, FAMILY_SEARCH_FOR);
+    struct family_count count =
+        act == DEADLINE_KILL ? kill_family(guardian, now) : family_signal(0, 0, until);
 
     if (act != DEADLINE_WAIT && count.alive > 0)
         guardian->end.cleared = true;
     return !family_is_there() ||
-           (act == DEADLINE_KILL && !may_end(&count, now, guardian->left.kill));
+           (act == DEADLINE_KILL && !family_may_end(&count, now, guardian->left.kill));
 }
 
 /* The same if the command ended by itself.  Then only its group must end. */
 static bool leave_group(struct guardian *guardian, enum deadline_act act, drift_time now)
 {
-    struct family_count count = family_signal(act == DEADLINE_KILL ? SIGKILL : 0, guardian->group);
+    struct family_count count = family_signal(act == DEADLINE_KILL ? SIGKILL : 0, guardian->group,
+                                              drift_add(now, FAMILY_SEARCH_FOR));
 
     if (act != DEADLINE_WAIT && count.alive > 0)
         guardian->end.cleared = true;
@@ -225,7 +219,7 @@ static bool leave_group(struct guardian *guardian, enum deadline_act act, drift_
         guardian->end.survivors = count.immune + (act == DEADLINE_KILL ? count.alive : 0);
     if (count.alive + count.zombies == 0)
         return count.immune == 0 || act != DEADLINE_WAIT;
-    return now >= drift_add(guardian->left.kill, LOOK_FOR);
+    return now >= drift_add(guardian->left.kill, FAMILY_LOOK_FOR);
 }
 
 static bool leave(struct guardian *guardian, drift_time now)
@@ -235,7 +229,7 @@ static bool leave(struct guardian *guardian, drift_time now)
 
     if (act == DEADLINE_ASK && !guardian->left_asked) {
         guardian->left_asked = true;
-        (void)family_signal(SIGTERM, guardian->group);
+        (void)family_signal(SIGTERM, guardian->group, drift_add(now, FAMILY_SEARCH_FOR));
     }
     return guardian->ends_all ? leave_all(guardian, act, now) : leave_group(guardian, act, now);
 }
@@ -255,7 +249,7 @@ static void on_child_ended(struct guardian *guardian, drift_time now)
     if (!family_is_there())
         finish(guardian, now);
     else if (guardian->ends_all) /* The signal reached the group at most. */
-        (void)family_signal(SIGTERM, -guardian->group);
+        (void)family_signal(SIGTERM, -guardian->group, drift_add(now, FAMILY_SEARCH_FOR));
 }
 
 /* ---- What is due ---- */
@@ -280,7 +274,7 @@ static void act(struct guardian *guardian, enum deadline_act act, drift_time now
     switch (guardian->phase) {
     case RUNNING:
         if (act == DEADLINE_ASK)
-            ask(guardian);
+            ask(guardian, now);
         else if (act == DEADLINE_KILL)
             kill_all(guardian, now);
         break;
@@ -289,7 +283,7 @@ static void act(struct guardian *guardian, enum deadline_act act, drift_time now
             kill_all(guardian, now);
         break;
     case KILLING:
-        (void)kill_family(guardian); /* Also new descendants. */
+        (void)kill_family(guardian, now); /* Also new descendants. */
         break;
     case LEAVING:
         if (act != DEADLINE_WAIT && guardian->end.why != LEASH_BY_ITSELF)
@@ -307,26 +301,42 @@ static void act(struct guardian *guardian, enum deadline_act act, drift_time now
     }
 }
 
-/*
- * Descendants must be found before they can be killed.  So the deadline is earlier by three times
- * what a search took: for SIGTERM, for SIGKILL, and for a machine that is busier then.  This is at
- * most the margin for SIGTERM, because renewals need the rest of the lease.
- */
-static void measure(struct guardian *guardian)
+/* There may be no time to end so many descendants.  Tell `redlock` once.  Only their number counts:
+ * a search that a busy machine makes slow may be quick the next time. */
+static void report_crowd(struct guardian *guardian, unsigned descendants)
 {
-    drift_span every = MEASURE_EVERY * guardian->start.margins.ask, cost;
+    const struct leash_report crowd = {
+        .type = LEASH_CROWD,
+        .descendants = descendants,
+        .lead = deadline_lead(descendants, 0),
+        .room = deadline_room(&guardian->start.margins),
+    };
+
+    if (guardian->crowded || crowd.lead <= crowd.room)
+        return;
+    guardian->crowded = true;
+    report(guardian, &crowd, MSG_DONTWAIT);
+}
+
+/* Measure how long it takes to find the descendants, until wake at most.  So the deadline is early
+ * enough to end them all. */
+static void measure(struct guardian *guardian, drift_time wake)
+{
+    drift_span every = MEASURE_EVERY * guardian->start.margins.ask;
+    struct family_count count;
     drift_time before, after;
 
     if (drift_now(&before) != 0)
         return;
-    (void)family_signal(0, 0);
+    after = drift_add(before, FAMILY_SEARCH_FOR);
+    count = family_signal(0, 0, wake < after ? wake : after);
     if (drift_now(&after) != 0)
         return;
-    cost = after - before;
-    guardian->lead =
-        3 * cost < guardian->start.margins.ask ? 3 * cost : guardian->start.margins.ask;
-    if (every < MEASURE_SHARE * cost)
-        every = MEASURE_SHARE * cost;
+    guardian->search = after - before;
+    guardian->lead = deadline_lead(count.alive + count.immune, guardian->search);
+    report_crowd(guardian, count.alive + count.immune);
+    if (every < MEASURE_SHARE * guardian->search)
+        every = MEASURE_SHARE * guardian->search;
     guardian->measure_at = drift_add(after, every);
 }
 
@@ -348,7 +358,8 @@ static drift_time look(struct guardian *guardian, drift_time now)
 
     if (is_wanted(guardian)) /* After SIGTERM, SIGKILL must not come earlier. */
         deadline_grow_margins(&guardian->start.margins, guardian->start.ttl, end, now);
-    lease = deadline_earlier(deadline_before(end, &guardian->start.margins), guardian->lead);
+    lease = deadline_earlier(deadline_before(end, &guardian->start.margins), guardian->lead,
+                             &guardian->start.margins);
     deadline = deadline_sooner(lease, guardian->start.limit);
     if (guardian->told_to_end)
         deadline.ask = 0;
@@ -361,14 +372,13 @@ static drift_time look(struct guardian *guardian, drift_time now)
     act(guardian, due, now);
     switch (guardian->phase) {
     case RUNNING:
-        if (now >= guardian->measure_at && wake - now > guardian->lead) {
-            measure(guardian);
+    case ASKED:
+        if (now >= guardian->measure_at && drift_add(now, guardian->search) < wake) {
+            measure(guardian, wake);
             return now;
         }
         return guardian->measure_at > now && guardian->measure_at < wake ? guardian->measure_at
                                                                          : wake;
-    case ASKED:
-        return wake;
     case KILLING:
     case LEAVING:
     case CLEARING:
@@ -406,31 +416,13 @@ static void look_at_child(struct guardian *guardian, drift_time now)
         break;
     }
     /* Reap the orphans, which we inherit.  child_look() reaps the command. */
-    info.si_pid = 0;
-    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 &&
-           info.si_pid != guardian->child.pid) {
-        (void)waitpid(info.si_pid, NULL, WNOHANG);
+    for (unsigned i = 0; i < REAP_MAX; i++) {
         info.si_pid = 0;
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0 ||
+            info.si_pid == guardian->child.pid)
+            break;
+        (void)waitpid(info.si_pid, NULL, WNOHANG);
     }
-}
-
-/* Close the descriptors of the command.  The reader of a pipe waits until all writers closed it. */
-static void drop_descriptors(const struct guardian *guardian)
-{
-    int kept[] = {STDERR_FILENO, guardian->socket, guardian->signals, guardian->timer};
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    int last = 0;
-
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (null < 0 || dup2(null, fd) < 0)
-            (void)close(fd);
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-        last = kept[i] > last ? kept[i] : last;
-    if (close_range((unsigned)last + 1, ~0U, 0) != 0) /* Linux before 5.9. */
-        last = DESCRIPTORS_MAX;
-    for (int fd = STDERR_FILENO + 1; fd < last; fd++)
-        if (fd != guardian->socket && fd != guardian->signals && fd != guardian->timer)
-            (void)close(fd);
 }
 
 static void start(struct guardian *guardian, drift_time now)
@@ -456,7 +448,7 @@ static void start(struct guardian *guardian, drift_time now)
     }
     guardian->phase = RUNNING;
     guardian->group = started.pid = guardian->child.pid;
-    drop_descriptors(guardian);
+    child_drop_descriptors((int[]){guardian->socket, guardian->signals, guardian->timer}, 3);
     report(guardian, &started, 0);
 }
 

@@ -35,7 +35,7 @@ int leash_order(const struct leash *leash, const struct leash_order *order);
 /* Returns 1 and the next report, 0 if there is none yet, or -1 if the guardian is dead. */
 int leash_report(const struct leash *leash, struct leash_report *ret_report);
 
-/* Reap the dead guardian, and the orphans that it left. */
+/* Reap the dead guardian, and orphans that it left: a number of them at a time. */
 void leash_bury(struct leash *leash);
 
 /* End the guardian, whose command has ended or was never started. */

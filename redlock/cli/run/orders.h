@@ -35,6 +35,7 @@ enum leash_report_type {
     LEASH_STARTED, /* The command runs. */
     LEASH_FAILED,  /* The command could not be started. */
     LEASH_STOPPED, /* The command was stopped. */
+    LEASH_CROWD,   /* There may be no time to end so many descendants before the lease ends. */
     LEASH_ENDED    /* The command has ended, and the guardian is done with its descendants. */
 };
 
@@ -43,9 +44,11 @@ enum leash_why { LEASH_BY_ITSELF, LEASH_TOLD, LEASH_AT_LIMIT, LEASH_AT_DEADLINE 
 
 struct leash_report {
     enum leash_report_type type;
-    pid_t pid;  /* LEASH_STARTED: the process. */
-    int error;  /* LEASH_FAILED: the errno. */
-    int signal; /* LEASH_STOPPED: the signal.  LEASH_ENDED: the one it died of, or 0. */
+    pid_t pid;             /* LEASH_STARTED: the process. */
+    int error;             /* LEASH_FAILED: the errno. */
+    int signal;            /* LEASH_STOPPED: the signal.  LEASH_ENDED: the one it died of, or 0. */
+    unsigned descendants;  /* LEASH_CROWD: how many there are, at least. */
+    drift_span lead, room; /* LEASH_CROWD: how long it may take to end them, and the time for it. */
     /* The rest is for LEASH_ENDED. */
     int code;         /* The exit code of the command, as a shell reports it. */
     unsigned signals; /* How many orders LEASH_SIGNAL came before the command had ended. */

@@ -58,7 +58,7 @@ void reason_quote(struct reason *ret_reason, enum why why, const char *words, co
 
     reason_set(ret_reason, why);
     (void)snprintf(ret_reason->words, sizeof ret_reason->words, "%s", words);
-    (void)text_end_error(text_clean(ret_reason->words));
+    (void)text_clean(ret_reason->words);
     if (second == NULL)
         return;
     len = strlen(ret_reason->words);
@@ -84,6 +84,9 @@ static bool is_way(int error)
     case ENETRESET:
     case ENOENT: /* Of a unix socket. */
     case EPROTO:
+    case ENOTDIR:     /* Of a unix socket. */
+    case EAGAIN:      /* Of a unix socket: its queue is full. */
+    case ENOPROTOOPT: /* ICMP: protocol unreachable. */
         return true;
     default:
         return false;
@@ -169,21 +172,17 @@ static void put(struct sheet *sheet, const char *text, size_t len)
     sheet->len += len;
 }
 
-/* By hand, because printf() writes the decimal point of the program's locale. */
-static void put_decimal(struct sheet *sheet, int64_t ns, unsigned digits, bool has_sign)
+/* By hand, because printf() writes the decimal point of the program's locale.  digits: 1 or 3. */
+static void put_seconds(struct sheet *sheet, int64_t ms, unsigned digits, bool has_sign)
 {
-    const int64_t unit = digits == 1 ? 100 * (int64_t)DRIFT_MS : (int64_t)DRIFT_MS;
-    const int64_t scale = digits == 1 ? 10 : 1000;
-    const uint64_t size = ns < 0 ? (uint64_t)-ns : (uint64_t)ns;
-    const uint64_t units = (size + (uint64_t)unit / 2) / (uint64_t)unit;
+    const uint64_t scale = digits == 1 ? 10 : 1000, unit = 1000 / scale;
+    const uint64_t units = ((ms < 0 ? (uint64_t)-ms : (uint64_t)ms) + unit / 2) / unit;
+    const char *sign = ms < 0 ? "-" : has_sign ? "+" : "";
     char text[40];
-    int len = snprintf(text, sizeof text, "%s%" PRIu64 ".%0*" PRIu64,
-                       ns < 0     ? "-"
-                       : has_sign ? "+"
-                                  : "",
-                       units / (uint64_t)scale, (int)digits, units % (uint64_t)scale);
 
-    put(sheet, text, (size_t)len);
+    put(sheet, text,
+        (size_t)snprintf(text, sizeof text, "%s%" PRIu64 ".%0*" PRIu64, sign, units / scale,
+                         (int)digits, units % scale));
 }
 
 static void put_number(struct sheet *sheet, unsigned number)
@@ -218,10 +217,10 @@ static void fill_in(struct sheet *sheet, const struct reason *reason, drift_time
         put(sheet, error, strlen(error));
         break;
     case 'a':
-        put_decimal(sheet, reason->amount, 3, true);
+        put_seconds(sheet, reason->amount, 3, true);
         break;
     case 't':
-        put_decimal(sheet, (int64_t)drift_until(now, reason->over_at), 1, false);
+        put_seconds(sheet, (int64_t)(drift_until(now, reason->over_at) / DRIFT_MS), 1, false);
         break;
     default:
         assert(!"a letter of REASONS");

@@ -2,8 +2,9 @@
  * reason.h - why a master does not vote: a value, which is made where that is seen; pure.
  *
  * It travels up as it is.  What it means for a call is asked of its kind, and reason.c alone makes
- * words of it, where people read.  No code searches these words.  A text from outside (of Redis, of
- * OpenSSL, of the system) gets its kind once, where it arrives, and is only quoted from then on.
+ * words of it, where people read.  No code of the library searches these words; the command still
+ * does (message.h).  A text from outside (of Redis, of OpenSSL, of the system) gets its kind once,
+ * where it arrives, and is only quoted from then on.
  */
 #ifndef REDLOCK_REASON_H
 #define REDLOCK_REASON_H
@@ -15,7 +16,8 @@
 #include "drift/drift.h"
 #include "redlock/base/message.h"
 
-/* The longest text that is quoted.  Chosen: an answer of Redis fits, and two lists of members. */
+/* The longest text that is quoted, with its NUL.  Chosen: an answer of Redis fits, and two lists of
+ * members. */
 #define REASON_WORDS_MAX 240
 
 /*
@@ -86,7 +88,7 @@
       "needs a password in the list of masters, as in redis://:PASSWORD@HOST:PORT: %w")            \
     X(NO_LOGIN_TLS, WRONG_PASSWORD, VERB,                                                          \
       "needs a password in the list of masters, as in rediss://:PASSWORD@HOST:PORT: %w")           \
-    /* Errors of Redis (wire/refusal.h). */                                                        \
+    /* Errors of Redis (wire/redis_error.h). */                                                    \
     X(ERROR_LOGIN, WRONG_PASSWORD, TEXT, "%w")                                                     \
     X(ERROR_RIGHT, NO_RIGHT, TEXT, "%w")                                                           \
     X(ERROR_COMMAND, NO_COMMAND, TEXT, "%w")                                                       \
@@ -203,7 +205,7 @@ struct reason {
     uint8_t other;                /* The number of the other master, from 0. */
     int number;                   /* errno, or milliseconds. */
     drift_time over_at;           /* When it may be over.  DRIFT_NEVER: not known. */
-    int64_t amount;               /* In ns. */
+    int64_t amount;               /* In ms. */
     char words[REASON_WORDS_MAX]; /* Clean: printable, and valid UTF-8. */
 };
 
@@ -224,7 +226,7 @@ int reason_status(const struct reason *reason);
 /* True: the same reason, but for the time until it may be over. */
 bool reason_is_same(const struct reason *a, const struct reason *b);
 
-/* The sentence of a kind that has no letters. */
+/* The sentence of a kind that has nothing to fill in. */
 const char *reason_sentence(enum why why);
 
 /* What joins several masters with the sentence: ": ", ": each " or ", each: ". */

@@ -26,7 +26,7 @@ struct config_member;
 struct reply;
 struct uri;
 
-#define INSPECT_TEXT_MAX 240
+#define INSPECT_TEXT_MAX REASON_TEXT_MAX
 #define INSPECT_IN_FLIGHT_MAX 16384 /* Locks in flight: a link takes twice as many commands. */
 
 struct tls_context;

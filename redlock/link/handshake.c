@@ -291,14 +291,17 @@ static enum reason_at at_step(enum handshake_step step)
     return step == HANDSHAKE_AUTH ? AT_LOGIN : step == HANDSHAKE_SELECT ? AT_SELECT : AT_SCRIPT;
 }
 
-/* An error without a code of its own refuses the password: each version says it otherwise. */
+/* An error with the code ERR, and of no other kind, refuses the password: each version says it
+ * otherwise. */
 static void explain_login(const struct handshake *handshake, enum why why, const char *error,
                           struct reason *ret_why)
 {
+    const bool is_plain = strncmp(error, "ERR ", 4) == 0;
     char shown[REASON_WORDS_MAX];
 
     (void)snprintf(shown, sizeof shown, "%.*s", shown_len(error, handshake->uri->password), error);
-    reason_quote(ret_why, why == WHY_ERROR ? WHY_ERROR_LOGIN : why, shown, NULL);
+    redis_error_reason(ret_why, shown);
+    ret_why->why = why == WHY_ERROR && is_plain ? WHY_ERROR_LOGIN : why;
 }
 
 /* The server answered a step with this error. */
@@ -313,9 +316,10 @@ static void explain_error(const struct handshake *handshake, enum handshake_step
         explain_login(handshake, why, error, ret_why);
         ret_why->at = AT_LOGIN;
     } else if (why == WHY_ERROR_LOGIN) {
-        reason_quote(ret_why, handshake->uri->tls ? WHY_NO_LOGIN_TLS : WHY_NO_LOGIN, error, NULL);
+        redis_error_reason(ret_why, error);
+        ret_why->why = handshake->uri->tls ? WHY_NO_LOGIN_TLS : WHY_NO_LOGIN;
     } else {
-        reason_quote(ret_why, why, error, NULL);
+        redis_error_reason(ret_why, error);
         ret_why->at = at_step(step);
     }
 }

@@ -404,12 +404,13 @@ static void attempt(struct link *link)
 {
     const struct uri *uri = link->config.uri;
     const struct transport_to to = {.host = uri->host, .path = uri->path, .port = uri->port};
+    struct reason why;
 
     assert(link->state == LINK_DOWN);
     stream_set_timer(&link->stream, link->config.connect_timeout);
     link->state = LINK_CONNECTING;
-    if (!stream_open(&link->stream, &to, link->attempts, &link->why))
-        doom(link);
+    if (!stream_open(&link->stream, &to, link->attempts, &why))
+        link_relink(link, &why);
 }
 
 static void look_for_silence(struct link *link)
@@ -556,7 +557,7 @@ void link_note(struct link *link, const struct reason *why)
     if (link->doomed)
         return;
     if (why == NULL)
-        link->why.why = WHY_NONE; /* Nearly always it was. */
+        reason_set(&link->why, WHY_NONE);
     else
         link->why = *why;
 }

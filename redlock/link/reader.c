@@ -194,6 +194,8 @@ void reader_explain(const struct redisReader *reader, struct reason *ret_why)
 
     if (reply->is_too_long)
         reason_set(ret_why, WHY_TOO_LONG);
+    else if (reader->err == REDIS_ERR_OOM)
+        reason_set(ret_why, WHY_NO_MEMORY);
     else
         reason_quote(ret_why, speaks_otherwise ? WHY_NO_PROTOCOL : WHY_BAD_PROTOCOL, reader->errstr,
                      NULL);

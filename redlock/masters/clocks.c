@@ -173,7 +173,7 @@ static void place_one(struct clocks *clocks, unsigned master, drift_time now)
     if (node->place == before || node->place == DRIFT_PLACE_NEAR)
         return;
     reason_set(&why, node->place == DRIFT_PLACE_OUTLIER ? WHY_CLOCK_FAR_OFF : WHY_CLOCK_FAR);
-    why.amount = offset.lo > 0 ? offset.lo : offset.hi;
+    why.amount = (offset.lo > 0 ? offset.lo : offset.hi) / (int64_t)DRIFT_MS;
     peers_warn(clocks->peers, master, &why);
 }
 
@@ -376,7 +376,8 @@ bool clocks_explain(const struct clocks *clocks, unsigned master, drift_time now
     reason_set(ret_why, left == DRIFT_NEVER ? WHY_CLOCK_SLOW : kind_of(node->reason));
     if (left == DRIFT_NEVER)
         return true;
-    ret_why->amount = node->amount;
+    if (ret_why->why == WHY_CLOCK_STEPPED || ret_why->why == WHY_CLOCK_OFF)
+        ret_why->amount = node->amount / (int64_t)DRIFT_MS;
     ret_why->over_at = drift_add(now, left);
     return true;
 }

@@ -145,11 +145,12 @@ static void write_why(struct set *set, unsigned master, enum why why, const char
 void set_refuse(struct set *set, unsigned master, enum why why, const char *other,
                 const char *advice, struct reason *ret_why)
 {
-    char list[SET_SHORT_MAX];
+    char list[SET_SHORT_MAX], short_other[SET_SHORT_MAX];
 
     write_why(set, master, why, other, advice);
     print_own(set, list, sizeof list);
-    reason_quote(ret_why, why, other, list);
+    (void)snprintf(short_other, sizeof short_other, "%s", other);
+    reason_quote(ret_why, why, short_other, list);
 }
 
 static bool refuse(struct set *set, unsigned master, const struct config *config,

@@ -38,6 +38,7 @@ struct uri;
 #define SET_LIST_MAX 170 /* The longest list in it.  Chosen: an error message has room for two. */
 /* The longest list in the reason why one master is refused.  Chosen: a line has room for two. */
 #define SET_SHORT_MAX 100
+_Static_assert(2 * SET_SHORT_MAX <= REASON_WORDS_MAX, "a reason quotes two lists");
 
 struct set {
     struct peers *peers;

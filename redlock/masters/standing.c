@@ -488,12 +488,14 @@ void standing_on_witness(struct standing *standing, unsigned master, const struc
     const struct guard_master *warming = &standing->guard.masters[asked.master];
     drift_time now = env_now(standing->peers->env);
     int64_t age_ms = -1;
+    char words[REASON_TEXT_MAX];
     struct reason why;
 
     if (!answer_witness(reply, &age_ms) && !(standing->refusing & mask_of(master))) {
         standing->refusing |= mask_of(master);
-        reason_quote(&why, WHY_NO_WITNESS,
-                     reply->type == REPLY_ERROR ? reply->text : "answered with garbage", NULL);
+        reply_reason(reply, &why);
+        (void)reason_write(&why, now, words, sizeof words);
+        reason_quote(&why, WHY_NO_WITNESS, words, NULL);
         peers_warn(standing->peers, master, &why);
     }
     guard_on_age(&standing->guard, master, &asked, age_ms, now);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "redlock/base/text.h"
 #include "redlock/wire/reply.h"
 
 static const struct {
@@ -93,7 +94,12 @@ enum why redis_error_kind(const char *text)
 
 void redis_error_reason(struct reason *ret_reason, const char *text)
 {
+    if (text[0] == '\0') {
+        reason_set(ret_reason, WHY_GARBAGE);
+        return;
+    }
     reason_quote(ret_reason, redis_error_kind(text), text, NULL);
+    (void)text_end_error(ret_reason->words);
 }
 
 void reply_reason(const struct reply *reply, struct reason *ret_reason)

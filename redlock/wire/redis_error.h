@@ -1,7 +1,8 @@
 /*
  * redis_error.h - what an error of Redis means; pure.
  *
- * The one place that reads the words of such an error.  It does so when the error arrives.
+ * The one place of the library that reads the words of such an error.  It does so when the error
+ * arrives.
  */
 #ifndef REDLOCK_REDIS_ERROR_H
 #define REDLOCK_REDIS_ERROR_H

@@ -152,8 +152,7 @@ TEST(the_words_of_each_reason_have_its_identifier)
 /* Whatever the program's locale is: see setlocale(3). */
 TEST(a_reason_is_told_in_english)
 {
-    struct reason why = {
-        .why = WHY_CLOCK_STEPPED, .amount = -1234 * DRIFT_MS, .over_at = 57260 * DRIFT_MS};
+    struct reason why = {.why = WHY_CLOCK_STEPPED, .amount = -1234, .over_at = 57260 * DRIFT_MS};
     char text[REASON_TEXT_MAX], short_text[8];
 
     (void)setlocale(LC_ALL, "de_DE.UTF-8"); /* If the machine has it. */

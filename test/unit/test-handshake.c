@@ -1,6 +1,7 @@
 /*
  * test-handshake.c - the commands on a new connection, and how their answers are judged.
  */
+#include "redlock/redlock.h"
 #include "redlock/link/handshake.h"
 
 #include <stdlib.h>
@@ -493,10 +494,42 @@ TEST(keeps_a_password_that_is_echoed)
     }
 }
 
+/* Only what is about the password is a refusal of the user: DENIED is of protected mode. */
+TEST(a_refused_login_is_told_from_other_errors)
+{
+    static const struct {
+        const char *reply;
+        int status;
+    } rows[] = {
+        {"WRONGPASS no", REDLOCK_E_FORBIDDEN},
+        {"ERR invalid password", REDLOCK_E_FORBIDDEN},
+        {"ERR what no version has said yet", REDLOCK_E_FORBIDDEN},
+        {"DENIED Redis is running in protected mode", REDLOCK_UNREACHABLE},
+        {"ERR max number of clients reached", REDLOCK_UNREACHABLE},
+        {"ERR unknown command 'AUTH'", REDLOCK_UNREACHABLE},
+        {"", REDLOCK_UNREACHABLE},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct reply reply = text_reply(REPLY_ERROR, rows[i].reply);
+        struct master_info info;
+        struct reason why;
+        char *bytes;
+        size_t len;
+        struct handshake handshake = begin("redis://:x@h", &bytes, &len);
+
+        check_row = rows[i].reply;
+        CHECK_INT(handshake_on_reply(&handshake, &reply, &info, &why), HANDSHAKE_FAILED);
+        CHECK_INT(why.at, AT_LOGIN);
+        CHECK_INT(reason_status(&why), rows[i].status);
+        free(bytes);
+    }
+}
+
 CHECK_MAIN(RUN(says_only_what_is_needed), RUN(knows_who_keeps_what_he_is_told),
            RUN(logs_in_before_all_else), RUN(learns_from_info), RUN(does_without_info),
            RUN(shows_the_version_of_valkey), RUN(says_that_info_is_forbidden),
            RUN(hides_a_password_in_info), RUN(cuts_what_is_too_long), RUN(keeps_terminals_safe),
            RUN(refuses_what_is_no_master), RUN(knows_a_server_again),
            RUN(knows_nobody_without_info), RUN(sees_risks), RUN(says_which_step_failed),
-           RUN(keeps_a_password_that_is_echoed))
+           RUN(keeps_a_password_that_is_echoed), RUN(a_refused_login_is_told_from_other_errors))

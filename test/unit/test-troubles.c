@@ -23,8 +23,8 @@ static const struct {
     {"WARMING 9.9", {.why = WHY_WARMING_NEW, .over_at = 9900 * DRIFT_MS}},
     {"WARMING 57.3", {.why = WHY_WARMING_NEW, .over_at = 57300 * DRIFT_MS}},
     {"WARMING 61.2", {.why = WHY_WARMING_NEW, .over_at = 61200 * DRIFT_MS}},
-    {"STEPPED 1", {.why = WHY_CLOCK_STEPPED, .amount = DRIFT_S, .over_at = 2 * DRIFT_S}},
-    {"STEPPED 2", {.why = WHY_CLOCK_STEPPED, .amount = 2 * DRIFT_S, .over_at = 2 * DRIFT_S}},
+    {"STEPPED 1", {.why = WHY_CLOCK_STEPPED, .amount = 1000, .over_at = 2 * DRIFT_S}},
+    {"STEPPED 2", {.why = WHY_CLOCK_STEPPED, .amount = 2000, .over_at = 2 * DRIFT_S}},
 };
 
 #define IS_WARMING "is warming up: it is new or lost its data, and may vote in at most "

@@ -77,7 +77,7 @@ static bool wait_for(struct talk *talk, int fd, short events)
     return ready > 0 && talk_left_ms(talk) > 0; /* The limit also ends a drip of bytes. */
 }
 
-/* False: there is no connection, and why has the reason. */
+/* False: there is no connection, and *ret_why says why. */
 static bool connect_to(struct talk *talk, const char *address, struct reason *ret_why)
 {
     const struct uri *uri = talk->uri;

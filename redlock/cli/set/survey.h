@@ -17,7 +17,7 @@
 #include "redlock/core/config.h"
 #include "redlock/link/uri.h"
 
-enum { SURVEY_ERROR_MAX = 240 };
+enum { SURVEY_ERROR_MAX = INSPECT_TEXT_MAX };
 
 /* A master, as it answered. */
 struct survey_master {

@@ -266,8 +266,11 @@ static quorum_mask find_all(const struct seats *s, const struct config *config)
 
 bool seats_same(const struct seats *s, const struct config *config)
 {
-    return !config_is_joint(&s->now) && !config_is_joint(config) &&
-           find_all(s, config) == members_all(&s->members);
+    const quorum_mask members = members_all(&s->members);
+
+    /* A closed set has none, and is like no other. */
+    return members != 0 && !config_is_joint(&s->now) && !config_is_joint(config) &&
+           find_all(s, config) == members;
 }
 
 static bool is_wrong(const struct seats *s, unsigned seat, enum seat_state why)

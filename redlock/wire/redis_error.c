@@ -71,10 +71,11 @@ static enum why kind_in_script(const char *text)
     return why;
 }
 
-/* Redis 6 and 7 say so with the code ERR, and some with a place before it. */
+/* Redis 7 says so with the code ERR.  Redis 6 has the place in the script before it, with another
+ * ERR before that, or none if the script hands over the answer of redis.pcall(). */
 static bool is_about_a_right(const char *text)
 {
-    return strncmp(text, "ERR ", 4) == 0 &&
+    return (strncmp(text, "ERR ", 4) == 0 || strncmp(text, "@user_script", 12) == 0) &&
            strstr(text, "The user executing the script can't") != NULL;
 }
 

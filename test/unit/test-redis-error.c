@@ -28,6 +28,8 @@ static const struct {
      "can't run this command or subcommand",
      WHY_ERROR_RIGHT},
     {"ERR The user executing the script can't run this command or subcommand", WHY_ERROR_RIGHT},
+    {"@user_script: 48: The user executing the script can't run this command or subcommand",
+     WHY_ERROR_RIGHT},
     {"NOAUTH Authentication required.", WHY_ERROR_LOGIN},
     {"WRONGPASS invalid username-password pair or user is disabled.", WHY_ERROR_LOGIN},
     {"ERR invalid password", WHY_ERROR_LOGIN},

@@ -201,6 +201,8 @@ TEST(the_same_members_may_be_another_set)
     CHECK(!seats_same(&seats, make(SET + 1, 1, "a b c > a b")));
     tell(0, SET, 2, "a b c > a b", "a");
     CHECK(!seats_same(&seats, make(SET + 1, 1, "a b c")));
+    tell(0, SET, 3, "", "a"); /* It is closed. */
+    CHECK(!seats_same(&seats, make(SET + 1, 1, "x y z")));
 }
 
 /* A foreign master is worse than a stranger. */

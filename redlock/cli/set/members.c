@@ -512,13 +512,8 @@ static int run(struct order *order)
 {
     int code = DRIVER_AGAIN;
 
-    if (order->shows || order->rescues) {
-        code = order->rescues ? rescue(order) : show(order);
-        survey_close(&order->survey);
-        return code;
-    }
     for (unsigned i = 0; i < TRIES_MAX && code == DRIVER_AGAIN; i++) {
-        code = change(order);
+        code = order->shows ? show(order) : order->rescues ? rescue(order) : change(order);
         survey_close(&order->survey);
     }
     if (code == DRIVER_AGAIN) {

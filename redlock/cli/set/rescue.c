@@ -60,10 +60,21 @@ static bool is_lost(const char *lost, const struct config_member *member)
 
 /* ---- What is refused ---- */
 
+/* Two arguments are one master. */
+static bool has_a_double(const struct wish *wish)
+{
+    for (unsigned i = 0; i < wish->joiners_len; i++)
+        for (unsigned k = 0; k < i; k++)
+            if (strcmp(wish->joiners[i].name, wish->joiners[k].name) == 0 ||
+                strcmp(wish->joiners[i].place, wish->joiners[k].place) == 0)
+                return true;
+    return false;
+}
+
 bool cli_rescue_is_met(const struct survey *found, const struct wish *wish)
 {
-    return !config_is_joint(&found->newest) && found->newest.members_len == wish->joiners_len &&
-           wish_is_met(wish, &found->newest);
+    return !has_a_double(wish) && !config_is_joint(&found->newest) &&
+           found->newest.members_len == wish->joiners_len && wish_is_met(wish, &found->newest);
 }
 
 /* A name that no member has may be a mistake.  Where a rescue with this list was interrupted, the
@@ -90,9 +101,28 @@ static int refuse_unknown(const struct survey *found, const struct wish *wish, c
     return CLI_OK;
 }
 
+/* A closed set does not say who was left.  The list of the operator does: an earlier run may have
+ * been ended before all of them were closed, and one that is open votes (R2). */
+static int refuse_the_silent(const struct survey *found, const char *lost)
+{
+    for (unsigned m = 0; m < found->listed; m++) {
+        const struct config_member *member = &found->of[m].member;
+
+        if (found->of[m].answered || is_lost(lost, member))
+            continue;
+        cli_say(MSG_CHANGE_REFUSED,
+                "%s does not answer: bring it back, or name it if it is lost for good",
+                member->name);
+        return CLI_CHANGE;
+    }
+    return CLI_OK;
+}
+
 /* R1 and R2: each member answers, or is lost. */
 static int refuse_members(const struct survey *found, const char *lost)
 {
+    if (config_is_closed(&found->newest))
+        return refuse_the_silent(found, lost);
     for (unsigned i = 0; i < found->newest.members_len; i++) {
         const struct config_member *member = &found->newest.members[i];
         unsigned m = survey_find(found, member);
@@ -184,6 +214,8 @@ static void tell_limits(const struct survey *found, const struct config *list)
         "- the lost masters must never answer again with their data: a majority of them grants "
         "locks to clients that do not know the new list");
     cli_hint("- members that this list does not name go on as a set of their own");
+    cli_hint(
+        "if it is interrupted, run the same again, with all members that are left in --masters");
 }
 
 int cli_rescue(struct survey *survey, const struct wish *wish, const char *lost, bool is_dry,

@@ -39,6 +39,7 @@ SIM_SEEDS = {"any": 1024}
 THEME_SEEDS = 128
 KNOWN_SEEDS = 3  # So many of those in mutants.txt.
 SIM_CPU_S = 60
+KNOWN_CPU_S = 300
 HANG_SEEDS = 16  # They take less than a second each, so SIM_CPU_S is over only if something hangs.
 EXPLORE_MEGABYTES = 600
 EXPLORE_CPU_S = 60
@@ -491,9 +492,11 @@ class Trials:
             asked += 1
             key = self.key("sim", theme, target=target, planted=planted)
             caught += self.once(key, lambda t=theme: self.ask_sim(planted, t))
-        if known and not caught:
-            key = self.key("sim known", known, target=target, planted=planted)
-            caught += self.once(key, lambda: self.ask_known(planted, known))
+        if "sim" in mutant.expect and not caught:
+            theme = next((seed.partition(":")[0] + ":" for seed in known if ":" in seed), "")
+            tried = [[seed, "1"] for seed in known] + [[theme + "1", "5000" if theme else "20000"]]
+            key = self.key("sim known", tried, target=target, planted=planted)
+            caught += self.once(key, lambda: self.ask_known(planted, tried))
         return asked, caught
 
     def seeds(self, theme, part=1):
@@ -510,9 +513,10 @@ class Trials:
             return [Catch("hang", theme)] if again.how == "hang" else judge_sim(again, theme)
         return judge_sim(done, theme)
 
-    def ask_known(self, planted, known):
-        for seed in known:
-            done = bounded([ISOLATE, planted.make(PROGRAMS["sim"]), seed, "1"], SIM_CPU_S)
+    def ask_known(self, planted, tried):
+        """As mutants does: seeds that found it, and where these are too old, a long search."""
+        for args in tried:
+            done = bounded([ISOLATE, planted.make(PROGRAMS["sim"]), *args], KNOWN_CPU_S)
             caught = judge_sim(done, "known")
             if caught:
                 return [Catch(caught[0].group, "known")]

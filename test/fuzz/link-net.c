@@ -11,6 +11,7 @@
  */
 #include "link.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "redlock/io/loop.h"
@@ -169,8 +170,8 @@ void transport_free(struct transport *transport)
     free(transport);
 }
 
-const char *transport_open(struct transport *transport, const struct transport_to *to,
-                           unsigned turn)
+bool transport_open(struct transport *transport, const struct transport_to *to, unsigned turn,
+                    struct reason *ret_why)
 {
     const char *at = to->path != NULL ? to->path : to->host;
 
@@ -184,16 +185,18 @@ const char *transport_open(struct transport *transport, const struct transport_t
     transport->is_auto = net_settings.is_auto;
     transport->closed_at = now;
     tell("open: transport %u, master %u", transport->place, transport->peer.master + 1);
-    if (net_settings.refuses_at_once && to->path != NULL)
-        return "Connection refused";
+    if (net_settings.refuses_at_once && to->path != NULL) {
+        reason_of_errno(ret_why, ECONNREFUSED);
+        return false;
+    }
     transport->state = CONNECTING;
-    return NULL;
+    return true;
 }
 
-const char *transport_silence(const struct transport *transport)
+enum why transport_silence(const struct transport *transport)
 {
     MUST(transport->state == CONNECTING);
-    return "timeout while connecting";
+    return WHY_CONNECT_TIMEOUT;
 }
 
 void transport_close(struct transport *transport, bool reset)
@@ -208,7 +211,7 @@ void transport_close(struct transport *transport, bool reset)
     hang_up(transport);
 }
 
-ssize_t transport_read(struct transport *transport, char *buf, size_t room, const char **ret_error)
+ssize_t transport_read(struct transport *transport, char *buf, size_t room, struct reason *ret_why)
 {
     size_t len = transport->in_len < transport->piece ? transport->in_len : transport->piece;
 
@@ -220,12 +223,12 @@ ssize_t transport_read(struct transport *transport, char *buf, size_t room, cons
     if (len > 0 || !transport->ended)
         return (ssize_t)len;
     transport->told_of_end = true;
-    *ret_error = "Server closed the connection";
+    reason_set(ret_why, WHY_CLOSED);
     return -1;
 }
 
 ssize_t transport_write(struct transport *transport, const char *bytes, size_t len,
-                        const char **ret_error)
+                        struct reason *ret_why)
 {
     size_t room = transport->room < len ? transport->room : len;
 
@@ -233,7 +236,7 @@ ssize_t transport_write(struct transport *transport, const char *bytes, size_t l
     MUST(len <= UNSENT_MAX);
     if (transport->writes_fail) {
         transport->told_of_end = true;
-        *ret_error = "Broken pipe";
+        reason_of_errno(ret_why, EPIPE);
         return -1;
     }
     transport->is_cut = room < len;
@@ -354,12 +357,14 @@ static void end_attempt(struct transport *transport)
 {
     bool is_open =
         transport->verdict == ACCEPTED || (transport->verdict == NONE_YET && transport->is_auto);
+    struct reason why;
 
     if (is_open)
         transport->state = OPEN;
     else
         hang_up(transport);
-    transport->events->on_open(transport->cookie, is_open ? NULL : "Connection refused");
+    reason_of_errno(&why, ECONNREFUSED);
+    transport->events->on_open(transport->cookie, is_open ? NULL : &why);
 }
 
 /* The transport may be gone after each callback. */

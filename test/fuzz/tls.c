@@ -92,13 +92,13 @@ void transport_free(struct transport *transport)
     transport->state = CLOSED;
 }
 
-const char *transport_open(struct transport *transport, const struct transport_to *to,
-                           unsigned turn)
+bool transport_open(struct transport *transport, const struct transport_to *to, unsigned turn,
+                    struct reason *ret_why)
 {
-    (void)to, (void)turn;
+    (void)to, (void)turn, (void)ret_why;
     MUST(transport->state == CLOSED);
     transport->state = CONNECTING;
-    return NULL;
+    return true;
 }
 
 void transport_close(struct transport *transport, bool reset)
@@ -108,7 +108,7 @@ void transport_close(struct transport *transport, bool reset)
     transport->awaits_space = false;
 }
 
-ssize_t transport_read(struct transport *transport, char *buf, size_t room, const char **ret_error)
+ssize_t transport_read(struct transport *transport, char *buf, size_t room, struct reason *ret_why)
 {
     size_t len = transport->in_len - transport->in_read;
 
@@ -120,15 +120,15 @@ ssize_t transport_read(struct transport *transport, char *buf, size_t room, cons
     if (len > 0 || !transport->ended)
         return (ssize_t)len;
     transport->told_of_end = true;
-    *ret_error = "Server closed the connection";
+    reason_set(ret_why, WHY_CLOSED);
     return -1;
 }
 
 ssize_t transport_write(struct transport *transport, const char *bytes, size_t len,
-                        const char **ret_error)
+                        struct reason *ret_why)
 {
     MUST(transport->state == OPEN && !transport->told_of_end && len > 0);
-    (void)ret_error;
+    (void)ret_why;
     len = len < transport->room ? len : transport->room;
     MUST(transport->out_len + len <= sizeof transport->out);
     memcpy(transport->out + transport->out_len, bytes, len);
@@ -179,15 +179,15 @@ static void give_up(void)
 static void write_unsent(void)
 {
     char bytes[WROTE_MAX];
-    const char *error;
+    struct reason why = {.why = WHY_NONE};
     ssize_t n = 1;
 
     for (size_t i = 0; i < unsent; i++)
         bytes[i] = pattern(wrote_len + i);
     while (unsent > 0 && n > 0) {
-        n = stream_write(&stream, bytes, unsent, &error);
+        n = stream_write(&stream, bytes, unsent, &why);
         if (n < 0) {
-            MUST(error != NULL && error[0] != 0);
+            MUST(why.why != WHY_NONE);
             give_up();
             return;
         }
@@ -202,14 +202,14 @@ static void write_unsent(void)
 static void read_all(void)
 {
     char bytes[READ_MAX];
-    const char *error;
+    struct reason why = {.why = WHY_NONE};
     ssize_t n;
 
     MUST(is_open);
     do {
-        n = stream_read(&stream, bytes, sizeof bytes, &error);
+        n = stream_read(&stream, bytes, sizeof bytes, &why);
         if (n < 0) {
-            MUST(error != NULL && error[0] != 0);
+            MUST(why.why != WHY_NONE);
             give_up();
             return;
         }
@@ -219,12 +219,12 @@ static void read_all(void)
     } while (stream_has_more(&stream));
 }
 
-static void on_open(void *cookie, const char *error)
+static void on_open(void *cookie, const struct reason *why)
 {
     (void)cookie;
     MUST(!is_open);
-    if (error != NULL) {
-        MUST(error[0] != 0);
+    if (why != NULL) {
+        MUST(why->why != WHY_NONE);
         MUST(the_transport.state == CLOSED);
         return;
     }
@@ -408,6 +408,7 @@ static void begin(unsigned version)
 {
     static const struct transport_to to = {.host = "10.0.0.1", .port = 1};
     struct transport *transport = &the_transport;
+    struct reason why;
 
     give_up();
     if (has_peer)
@@ -419,7 +420,7 @@ static void begin(unsigned version)
     transport->piece = transport->room = SIZE_MAX;
     said_len = heard_len = wrote_len = unsent = 0;
     is_touched = false;
-    MUST(stream_open(&stream, &to, 0) == NULL);
+    MUST(stream_open(&stream, &to, 0, &why));
 }
 
 static void act(unsigned op)

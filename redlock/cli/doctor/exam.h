@@ -22,7 +22,7 @@ struct uri;
 
 enum {
     EXAM_FINDINGS_MAX = 64, /* More than one for each query. */
-    EXAM_TEXT_MAX = REASON_TEXT_MAX
+    EXAM_TEXT_MAX = 240
 };
 
 struct exam_finding {

@@ -266,6 +266,16 @@ TEST(backward_does_not_count_until_everybody_has_seen_it)
 }
 
 /* Steps of 48 ms every three seconds.  Each is below the tolerance. */
+/* All samples but the last lie before the window. */
+TEST(backward_is_known_after_a_window_without_samples)
+{
+    struct drift_node node = {.counts_from = 0};
+
+    CHECK_INT(tell(&node, &brief, 0, 0, 0), DRIFT_FIRST);
+    CHECK_INT(tell(&node, &brief, S, 0, 0), DRIFT_STEADY);
+    CHECK_INT(tell(&node, &brief, 2 * S, 0, -200 * MS), DRIFT_BACKWARD);
+}
+
 TEST(creeping_is_known_by_its_sum)
 {
     struct drift_node node = {0};
@@ -556,9 +566,10 @@ CHECK_MAIN(RUN(an_offset_is_between_question_and_answer), RUN(a_step_is_known_by
            RUN(forward_does_not_count_for_a_window),
            RUN(first_does_not_count_until_everybody_has_seen_it),
            RUN(backward_does_not_count_until_everybody_has_seen_it),
-           RUN(creeping_is_known_by_its_sum), RUN(the_sum_is_that_of_a_window),
-           RUN(windows_follow_on_one_another), RUN(fast_is_so_twice), RUN(fast_goes_on),
-           RUN(who_is_vouched_for_is_held_to_it), RUN(who_is_barred_does_not_count),
-           RUN(what_cannot_be_teaches_nothing), RUN(an_offset_gets_wider_with_time),
-           RUN(a_rate_has_bounds), RUN(a_rate_is_of_the_last_windows), RUN(a_median_is_between),
+           RUN(backward_is_known_after_a_window_without_samples), RUN(creeping_is_known_by_its_sum),
+           RUN(the_sum_is_that_of_a_window), RUN(windows_follow_on_one_another),
+           RUN(fast_is_so_twice), RUN(fast_goes_on), RUN(who_is_vouched_for_is_held_to_it),
+           RUN(who_is_barred_does_not_count), RUN(what_cannot_be_teaches_nothing),
+           RUN(an_offset_gets_wider_with_time), RUN(a_rate_has_bounds),
+           RUN(a_rate_is_of_the_last_windows), RUN(a_median_is_between),
            RUN(a_place_is_what_is_certain))

@@ -246,14 +246,6 @@ static enum why judge(enum handshake_step step, const struct reply *reply)
     return reply->type == REPLY_TEXT && strcmp(reply->text, sha1) == 0 ? WHY_NONE : WHY_DIGEST;
 }
 
-/* The user has no right to the command, or has not logged in. */
-static bool is_refused(const char *error)
-{
-    enum why why = redis_error_kind(error);
-
-    return why == WHY_ERROR_RIGHT || why == WHY_ERROR_LOGIN;
-}
-
 /* Store what the server reports about itself.  An ACL may forbid each of these. */
 static void learn(enum handshake_step step, const struct reply *reply, const char *password,
                   struct master_info *info)
@@ -262,7 +254,8 @@ static void learn(enum handshake_step step, const struct reply *reply, const cha
 
     if (step == HANDSHAKE_INFO) {
         info->syncs = false;
-        info->forbids = reply->type == REPLY_ERROR && is_refused(reply->text);
+        info->forbids =
+            reply->type == REPLY_ERROR && redis_error_is_refusal(redis_error_kind(reply->text));
         read_info(reply, password, info);
     } else if (step == HANDSHAKE_FSYNC) {
         info->syncs = told && strcmp(reply->text, "always") == 0;

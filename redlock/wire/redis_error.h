@@ -7,12 +7,17 @@
 #ifndef REDLOCK_REDIS_ERROR_H
 #define REDLOCK_REDIS_ERROR_H
 
+#include <stdbool.h>
+
 #include "redlock/base/reason.h"
 
 struct reply;
 
 /* The kind of an error of Redis 5 to 8 or of Valkey: WHY_ERROR, or one of those that begin so. */
 enum why redis_error_kind(const char *text);
+
+/* True: the user has no right to the command, or has not logged in. */
+bool redis_error_is_refusal(enum why why);
 
 /* Make a reason that quotes it. */
 void redis_error_reason(struct reason *ret_reason, const char *text);

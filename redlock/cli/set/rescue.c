@@ -101,19 +101,22 @@ static int refuse_unknown(const struct survey *found, const struct wish *wish, c
     return CLI_OK;
 }
 
+static int refuse_silent(const struct config_member *member)
+{
+    cli_say(MSG_CHANGE_REFUSED,
+            "%s does not answer: bring it back, or name it if it is lost for good", member->name);
+    return CLI_CHANGE;
+}
+
 /* A closed set does not say who was left.  The list of the operator does: an earlier run may have
  * been ended before all of them were closed, and one that is open votes (R2). */
-static int refuse_the_silent(const struct survey *found, const char *lost)
+static int refuse_silent_of_list(const struct survey *found, const char *lost)
 {
     for (unsigned m = 0; m < found->listed; m++) {
         const struct config_member *member = &found->of[m].member;
 
-        if (found->of[m].answered || is_lost(lost, member))
-            continue;
-        cli_say(MSG_CHANGE_REFUSED,
-                "%s does not answer: bring it back, or name it if it is lost for good",
-                member->name);
-        return CLI_CHANGE;
+        if (!found->of[m].answered && !is_lost(lost, member))
+            return refuse_silent(member);
     }
     return CLI_OK;
 }
@@ -122,7 +125,7 @@ static int refuse_the_silent(const struct survey *found, const char *lost)
 static int refuse_members(const struct survey *found, const char *lost)
 {
     if (config_is_closed(&found->newest))
-        return refuse_the_silent(found, lost);
+        return refuse_silent_of_list(found, lost);
     for (unsigned i = 0; i < found->newest.members_len; i++) {
         const struct config_member *member = &found->newest.members[i];
         unsigned m = survey_find(found, member);
@@ -130,14 +133,10 @@ static int refuse_members(const struct survey *found, const char *lost)
 
         if (answers == !is_lost(lost, member))
             continue;
-        if (answers)
-            cli_say(MSG_CHANGE_REFUSED,
-                    "%s answers, so it is not lost: stop it for good, or do not name it",
-                    member->name);
-        else
-            cli_say(MSG_CHANGE_REFUSED,
-                    "%s does not answer: bring it back, or name it if it is lost for good",
-                    member->name);
+        if (!answers)
+            return refuse_silent(member);
+        cli_say(MSG_CHANGE_REFUSED,
+                "%s answers, so it is not lost: stop it for good, or do not name it", member->name);
         return CLI_CHANGE;
     }
     return CLI_OK;

@@ -76,7 +76,7 @@ static void look_at_clock(const struct clocks *clocks, unsigned m, drift_time no
         return;
     seen->clock_why = why.why;
     (void)reason_write(&why, now, seen->clock, sizeof seen->clock);
-    seen->is_barred = node->reason != CLOCKS_NOTHING && node->reason != CLOCKS_NOT_KNOWN;
+    seen->is_barred = node->why != WHY_NONE && node->why != WHY_CLOCK_NEW;
 }
 
 /* Such a number is free again, or its link was refused because the member's own link is up. */

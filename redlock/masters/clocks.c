@@ -167,7 +167,7 @@ static void place_one(struct clocks *clocks, unsigned master, drift_time now)
     node->place = drift_node_place(&offset, &others);
     if (node->place == DRIFT_PLACE_OUTLIER) {
         drift_node_bar(&node->node, &clocks->guard, now);
-        node->reason = CLOCKS_OUTLIER;
+        node->why = WHY_CLOCK_OFF;
         node->amount = offset.lo > 0 ? offset.lo : offset.hi;
     }
     if (node->place == before || node->place == DRIFT_PLACE_NEAR)
@@ -209,22 +209,21 @@ static enum drift_verdict trust(struct clocks *clocks, struct drift_node *node,
     return drift_node_sample(node, &clocks->guard, sample);
 }
 
-static enum clocks_reason reason_of(enum drift_verdict verdict)
+static enum why why_of(enum drift_verdict verdict)
 {
     switch (verdict) {
     case DRIFT_FIRST:
-        return CLOCKS_NOT_KNOWN;
+        return WHY_CLOCK_NEW;
     case DRIFT_FORWARD:
-        return CLOCKS_FORWARD;
     case DRIFT_BACKWARD:
-        return CLOCKS_BACKWARD;
+        return WHY_CLOCK_STEPPED;
     case DRIFT_FAST:
-        return CLOCKS_FAST;
+        return WHY_CLOCK_FAST;
     case DRIFT_STEADY:
     case DRIFT_UNCERTAIN:
         break;
     }
-    return CLOCKS_NOTHING;
+    return WHY_NONE;
 }
 
 /* The part of a step that is certain, in ns: positive for forward, negative for back. */
@@ -258,15 +257,18 @@ static bool judge(struct clocks *clocks, unsigned master, const struct drift_sam
     bool is_step = learn(node, &clocks->guard, sample), is_news;
     enum drift_verdict verdict = node->node.verdict;
     struct reason why;
+    int64_t amount;
 
     if (verdict == DRIFT_FIRST && !is_per_vote(clocks))
         verdict = trust(clocks, &node->node, sample, before);
-    is_step |= reason_of(verdict) != CLOCKS_NOTHING && verdict != DRIFT_FIRST;
-    if (reason_of(verdict) == CLOCKS_NOTHING || node->node.counts_from == before)
+    is_step |= why_of(verdict) != WHY_NONE && verdict != DRIFT_FIRST;
+    if (why_of(verdict) == WHY_NONE || node->node.counts_from == before)
         return is_step;
-    is_news = before <= sample->sent || node->reason != reason_of(verdict);
-    node->reason = reason_of(verdict);
-    node->amount = amount_of(&node->node);
+    amount = amount_of(&node->node);
+    is_news = before <= sample->sent || node->why != why_of(verdict) ||
+              (node->amount < 0) != (amount < 0); /* Stepped again, the other way. */
+    node->why = why_of(verdict);
+    node->amount = amount;
     if (is_news && clocks_explain(clocks, master, sample->received, &why))
         peers_warn(clocks->peers, master, &why);
     return is_step;
@@ -348,23 +350,6 @@ drift_span clocks_left(const struct clocks *clocks, unsigned master, drift_time 
     return left > 0 ? left : DRIFT_NEVER;
 }
 
-static enum why kind_of(enum clocks_reason reason)
-{
-    switch (reason) {
-    case CLOCKS_FORWARD:
-    case CLOCKS_BACKWARD:
-        return WHY_CLOCK_STEPPED;
-    case CLOCKS_FAST:
-        return WHY_CLOCK_FAST;
-    case CLOCKS_OUTLIER:
-        return WHY_CLOCK_OFF;
-    case CLOCKS_NOTHING:
-    case CLOCKS_NOT_KNOWN:
-        break;
-    }
-    return WHY_CLOCK_NEW;
-}
-
 bool clocks_explain(const struct clocks *clocks, unsigned master, drift_time now,
                     struct reason *ret_why)
 {
@@ -373,7 +358,9 @@ bool clocks_explain(const struct clocks *clocks, unsigned master, drift_time now
 
     if (left == 0)
         return false;
-    reason_set(ret_why, left == DRIFT_NEVER ? WHY_CLOCK_SLOW : kind_of(node->reason));
+    reason_set(ret_why, left == DRIFT_NEVER     ? WHY_CLOCK_SLOW
+                        : node->why == WHY_NONE ? WHY_CLOCK_NEW
+                                                : node->why);
     if (left == DRIFT_NEVER)
         return true;
     if (ret_why->why == WHY_CLOCK_STEPPED || ret_why->why == WHY_CLOCK_OFF)

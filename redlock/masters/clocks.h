@@ -40,21 +40,11 @@ struct standing;
 #define CLOCKS_GAP (10 * DRIFT_S)
 #define CLOCKS_SAMPLES 10
 
-/* The latest reason why a master's votes do not count. */
-enum clocks_reason {
-    CLOCKS_NOTHING,
-    CLOCKS_NOT_KNOWN,
-    CLOCKS_FORWARD,
-    CLOCKS_BACKWARD,
-    CLOCKS_FAST,
-    CLOCKS_OUTLIER,
-};
-
 /* The state of one master's clock. */
 struct clocks_node {
     struct drift_node node;
     enum drift_place place;
-    enum clocks_reason reason;
+    enum why why;   /* The latest reason why its votes do not count: WHY_CLOCK_*, or NONE. */
     int64_t amount; /* The least size of the step or of the offset from the others, in ns. */
     bool asked;     /* A TIME that no proof asked for is on its way. */
 };

@@ -165,7 +165,7 @@ static void look_at_clocks(struct ev_loop *process)
             continue;
         process_sicken(process,
                        clock_when(&process->clock, node->node.counts_from) + 2 * world.plan.quick);
-        if (node->reason == CLOCKS_FORWARD || node->reason == CLOCKS_BACKWARD)
+        if (node->why == WHY_CLOCK_STEPPED)
             world_fault(FAULT_STEP_SEEN);
     }
 }

@@ -26,6 +26,7 @@ static drift_time now;
 static double offsets_s[LEN]; /* How far the clocks of the masters are ahead. */
 static struct ask asks[LEN];
 static quorum_mask stepped; /* What standing.c was told. */
+static unsigned warnings;
 
 /* ---- What the clock guard calls ---- */
 
@@ -41,7 +42,8 @@ static struct loop loop = {.ops = &ops};
 void env_log(const struct env *e, enum redlock_level level, enum msg message, const char *format,
              ...)
 {
-    (void)e, (void)level, (void)message, (void)format;
+    (void)e, (void)message, (void)format;
+    warnings += level == REDLOCK_LOG_WARNING;
 }
 
 const char *link_name(const struct link *link)
@@ -94,6 +96,7 @@ static void begin(enum redlock_clock_guard guard)
     standing.linked = (1u << LEN) - 1;
     now = 1000 * DRIFT_S;
     stepped = 0;
+    warnings = 0;
     CHECK_INT(clocks_init(&clocks, &peers, &standing), 0);
 }
 
@@ -176,6 +179,24 @@ TEST(a_step_is_told)
     }
 }
 
+TEST(a_step_is_logged_once_and_a_step_the_other_way_too)
+{
+    begin(REDLOCK_CLOCK_GUARD_PERIODIC);
+    clocks_on_link(&clocks, 0, true);
+    answer(0);
+    for (int sign = 1; sign >= -1; sign -= 2) {
+        unsigned before = warnings;
+
+        offsets_s[0] += sign * 0.3;
+        for (unsigned i = 0; i < 2; i++) {
+            now += DRIFT_S / 2; /* The vote is away for a second. */
+            clocks_on_alarm(&clocks);
+            answer(0);
+        }
+        CHECK_UINT(warnings, before + 1);
+    }
+}
+
 /* After a minute a clock may be off by what the drift allows, 1 %, and the tolerance. */
 TEST(a_step_is_told_also_if_nothing_was_heard_for_long)
 {
@@ -244,6 +265,7 @@ TEST(a_clock_that_cannot_be_read_has_no_time_left)
 }
 
 CHECK_MAIN(RUN(a_clock_that_was_always_far_off_was_not_stepped), RUN(a_step_is_told),
+           RUN(a_step_is_logged_once_and_a_step_the_other_way_too),
            RUN(a_step_is_told_also_if_nothing_was_heard_for_long),
            RUN(a_step_is_told_also_when_a_longer_lease_is_heard_of),
            RUN(clocks_are_compared_with_those_of_members_only),

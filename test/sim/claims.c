@@ -203,6 +203,7 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn 
         lasts(process, claim, ask, args_number(&command, at.ttl));
     } else if (ask->what == QUORUM_CMD_RAISE) {
         claim->raise_ask[master] = ask->number;
+        judge_on_raise(process, ask->serial, ask->number);
     } else {
         claim->extension = ask->number;
         claim->extend_ask[master] = ask->number;

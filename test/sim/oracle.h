@@ -94,8 +94,9 @@ void judge_on_lost(struct lease_rec *rec);
 void judge_on_turn(struct ev_loop *process);
 /* Check that an operation is not too late. */
 void judge_time(const struct op *op);
-/* A round sends a command; a master says no to it. */
+/* A round sends a command; it raises the counters; a master says no to it. */
 void judge_on_set(struct ev_loop *process, unsigned master, uint32_t serial, uint32_t round);
+void judge_on_raise(struct ev_loop *process, uint32_t serial, uint32_t raise);
 void judge_on_no(struct ev_loop *process, uint32_t serial, uint32_t round, bool hints);
 /* Note the name of the waiter, if the command is a heartbeat. */
 void judge_on_waiter(struct ev_loop *process, uint32_t serial, const struct command *command);

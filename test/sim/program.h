@@ -64,6 +64,8 @@ struct lease_rec {
     sim_time round_sent;     /* When the latest round began, in true time. */
     uint32_t round;          /* The number of the latest round. */
     uint64_t round_at;       /* When the latest round began, on the client's clock. */
+    uint32_t raise;          /* The number of its latest raise, */
+    unsigned raises;         /* and how many it has had. */
     bool heard_no;           /* A master said no in the latest round. */
     bool heard_hint;         /* A master said that another permit is free. */
     unsigned detours;        /* Rounds that began at once because of such hints. */

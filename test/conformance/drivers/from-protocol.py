@@ -5,7 +5,8 @@ Beyond the requests of every driver it knows the kinds of locks:
 
     many NAME,NAME... TTL_MS WAIT_MS, permit NAME/K ..., shared NAME ..., fair NAME ...
 
-DRIVER_FAULT=floors: a number counts although its proof shows another floor.
+DRIVER_FAULT=floors: it reads the marker between a count and its proof, which then shows what it knows.
+DRIVER_FAULT=closed: it goes on with its list when the set has no members any more.
 """
 
 import os

@@ -34,6 +34,8 @@ class Round:
         master.link.send(words, got.append)
         if count:
             master.link.send(count, lambda reply: got.append((reply, master.state, master.floor)))
+            if FAULT == "floors":
+                master.look()
         master.link.send(["HGET", "redlock:master", "epoch"],
                          lambda proof: self.on_answers(master, got[0], got[1:], proof))
 
@@ -63,7 +65,7 @@ class Round:
         """state, floor: what the latest query before the count showed.  No other text proves it."""
         if not isinstance(count, int) or count < 1 or floor + count > 2 ** 53 - 1:
             return False
-        if proof != state and FAULT != "floors":
+        if proof != (master.state if FAULT == "floors" else state):
             return False
         number = floor + count
         if number > master.high and number > master.clock() + 2 ** 40:
@@ -127,10 +129,10 @@ class Client:
 
     def on_marker(self, master, config):
         set_id, version, _ = master.of
-        if set_id and config and (self.set_id is None or (set_id == self.set_id and version > self.version)):
+        if set_id and config is not None and (self.set_id is None or (set_id == self.set_id and version > self.version)):
             is_new = self.set_id is None
             self.set_id, self.version, self.config = set_id, version, config
-            self.lists = [text.split(" ") for text in config.split(" > ")]
+            self.lists = [text.split() for text in config.split(" > ")]  # No members: it is closed.
             self.connect()
             for other in self.masters.values():
                 if is_new and other is not master and other.of:

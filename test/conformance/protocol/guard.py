@@ -57,7 +57,7 @@ def may_install(client, master):
 def install(client, master):
     """Sends `look` with the nonce if the time has come."""
     all_masters = list(client.members().values())
-    if client.set_id is None or now_us() - master.asked_us < 500000:
+    if not all_masters or client.set_id is None or now_us() - master.asked_us < 500000:
         return
     seen = [other.nonces.get(other.nonce) for other in all_masters]
     is_new = (client.version == 1 and not client.has_seen_epoch and None not in seen

@@ -131,7 +131,7 @@ class Master:
         self.time_us = int(time_us)
         self.promised = promised.split(" ", 1) if promised else []
         self.of = (None, 0, None) if of[0] == "-" else (of[0], int(of[1]), of[2])
-        config = " ".join(of[3:])
+        config = " ".join(of[3:]) if of[3:] and (of[3] or FAULT != "closed") else None
         self.client.on_marker(self, config)
 
     def clock(self):
@@ -142,8 +142,6 @@ class Master:
         """Is this the proof of a vote?  If it is of a newer version, the marker is read again."""
         if self.state is not None and reply == self.state:
             return True
-        if FAULT == "floors" and isinstance(reply, bytes) and self.state is not None:
-            return reply.split(b".")[:2] == self.state.split(b".")[:2]
         if not isinstance(reply, bytes) or self.state is None or reply.split(b".")[0] != self.state.split(b".")[0]:
             self.close()
         else:

@@ -75,6 +75,7 @@ static const struct {
     {"is a replica", MSG_REPLICA},
     {"READONLY", MSG_REPLICA},
     {"is a node of a Redis Cluster", MSG_CLUSTER},
+    {"is a Sentinel", MSG_SENTINEL},
     {"MOVED ", MSG_CLUSTER},
     {"CLUSTERDOWN", MSG_CLUSTER},
     {"still loading", MSG_LOADING},

@@ -54,6 +54,7 @@
     X(TOO_MANY, "too-many")                   \
     X(REPLICA, "replica")                     \
     X(CLUSTER, "cluster")                     \
+    X(SENTINEL, "sentinel")                   \
     X(LOADING, "loading")                     \
     X(NOT_REDIS, "not-redis")                 \
     X(MASTER_ERROR, "master-error")           \

@@ -80,6 +80,7 @@
     X(DIGEST, NOT_REDIS, TEXT, "gave another digest than ours: not a Redis?")                      \
     X(REPLICA, REPLICA, VERB, "is a replica, not a master")                                        \
     X(CLUSTER, CLUSTER, VERB, "is a node of a Redis Cluster, not a master by itself")              \
+    X(SENTINEL, SENTINEL, VERB, "is a Sentinel, not a master: give the servers themselves")        \
     X(LOADING, LOADING, VERB, "is still loading its data")                                         \
     X(TWIN, SAME_SERVER, VERB, "is the same server as master %m (%w)")                             \
     X(NO_RUN_ID, NO_COMMAND, TEXT, "INFO reports no run_id, which the restart guard needs")        \

@@ -83,6 +83,9 @@ TEST(an_error_is_quoted)
     CHECK_STR(words_of(&why), "NOPERM ?[31mred?line");
     redis_error_reason(&why, "WRONGTYPE wrong kind script: 5f0a1b2c3d, on @user_script:9.");
     CHECK_STR(words_of(&why), "WRONGTYPE wrong kind");
+    redis_error_reason(&why,
+                       "ERR unknown command `EVAL`, with args beginning with: `return 1`, `0`");
+    CHECK_STR(words_of(&why), "ERR unknown command `EVAL`");
 }
 
 CHECK_MAIN(RUN(an_error_has_a_kind), RUN(an_error_is_quoted))

@@ -109,6 +109,7 @@ static const struct {
     {"same_server", MSG_SAME_SERVER},
     {"script", MSG_NOT_REDIS},
     {"select", MSG_NO_DATABASE},
+    {"sentinel", MSG_SENTINEL},
     {"silent", MSG_NO_ANSWER},
     {"slow", MSG_SLOW},
     {"too_many", MSG_TOO_MANY},

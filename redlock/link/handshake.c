@@ -323,13 +323,13 @@ static void explain_error(const struct handshake *handshake, enum handshake_step
         reason_set(ret_why, WHY_LOADING);
     } else if (step == HANDSHAKE_AUTH) {
         explain_login(handshake, why, error, ret_why);
-        ret_why->at = AT_LOGIN;
+        reason_answers(ret_why, AT_LOGIN);
     } else if (why == WHY_ERROR_LOGIN) {
         redis_error_reason(ret_why, error);
         ret_why->why = handshake->uri->tls ? WHY_NO_LOGIN_TLS : WHY_NO_LOGIN;
     } else {
         redis_error_reason(ret_why, error);
-        ret_why->at = at_step(step);
+        reason_answers(ret_why, at_step(step));
     }
 }
 
@@ -371,7 +371,9 @@ enum handshake_result handshake_on_reply(struct handshake *handshake, const stru
 {
     enum handshake_step step = handshake->steps[handshake->steps_done++];
     const bool is_error = reply->type == REPLY_ERROR,
-               is_last = handshake->steps_done == handshake->steps_len;
+               is_last = handshake->steps_done == handshake->steps_len,
+               is_refused = step == HANDSHAKE_INFO ? handshake->complains
+                                                   : step == HANDSHAKE_AUTH && is_error && is_last;
     enum why wrong = is_error ? WHY_NONE : judge(step, reply);
 
     assert(handshake->steps_done <= handshake->steps_len);
@@ -388,7 +390,7 @@ enum handshake_result handshake_on_reply(struct handshake *handshake, const stru
         reason_set(ret_why, wrong);
         return HANDSHAKE_FAILED;
     }
-    if (handshake->complains && ret_why->at == AT_LOGIN && (is_last || step == HANDSHAKE_INFO))
+    if (is_refused) /* By AUTH. */
         return HANDSHAKE_FAILED;
     return is_last ? HANDSHAKE_DONE : HANDSHAKE_GOES_ON;
 }

@@ -59,6 +59,14 @@ static void find_refusal(struct exam *exam, const struct reason *why)
                   "%s", error);
     else if (why->why == WHY_LOADING)
         exam_find(exam, "loading", "wait, and run doctor again", "%s", error);
+    else if (why->why == WHY_ERROR_BUSY)
+        exam_find_busy(exam);
+    else if (why->why == WHY_ERROR_PROTECTED)
+        exam_find(exam, "protected_mode",
+                  "make users with passwords there (production.md, 4), and write them into the "
+                  "list; or, where no stranger reaches it, CONFIG SET protected-mode no, and in "
+                  "redis.conf",
+                  "is in protected mode, which refuses other hosts");
     else if (why->at == AT_LOGIN)
         exam_find(exam, "auth", "correct user and password in the URI, or on the master", "%s",
                   error);

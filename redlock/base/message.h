@@ -54,9 +54,13 @@
     X(TOO_MANY, "too-many")                   \
     X(REPLICA, "replica")                     \
     X(CLUSTER, "cluster")                     \
+    X(SENTINEL, "sentinel")                   \
     X(LOADING, "loading")                     \
     X(NOT_REDIS, "not-redis")                 \
     X(MASTER_ERROR, "master-error")           \
+    X(BUSY, "busy")                           \
+    X(PROTECTED_MODE, "protected-mode")       \
+    X(FEW_REPLICAS, "few-replicas")           \
     X(FULL, "full")                           \
     X(EVICTION, "eviction")                   \
     X(PERSISTENCE, "persistence")             \

@@ -67,6 +67,12 @@ void reason_quote(struct reason *ret_reason, enum why why, const char *words, co
         (void)text_clean(ret_reason->words + len + 1);
 }
 
+void reason_answers(struct reason *reason, enum reason_at at)
+{
+    if (kinds[reason->why].form != FORM_VERB)
+        reason->at = at;
+}
+
 /* Whether the error is about the way to the master.  Others are about this host: no descriptor, no
  * memory, no right to a socket, no free port (connect(2), socket(2), ip(7)). */
 static bool is_way(int error)

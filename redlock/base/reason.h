@@ -80,6 +80,7 @@
     X(DIGEST, NOT_REDIS, TEXT, "gave another digest than ours: not a Redis?")                      \
     X(REPLICA, REPLICA, VERB, "is a replica, not a master")                                        \
     X(CLUSTER, CLUSTER, VERB, "is a node of a Redis Cluster, not a master by itself")              \
+    X(SENTINEL, SENTINEL, VERB, "is a Sentinel, not a master: give the servers themselves")        \
     X(LOADING, LOADING, VERB, "is still loading its data")                                         \
     X(TWIN, SAME_SERVER, VERB, "is the same server as master %m (%w)")                             \
     X(NO_RUN_ID, NO_COMMAND, TEXT, "INFO reports no run_id, which the restart guard needs")        \
@@ -96,6 +97,11 @@
     X(ERROR_CLUSTER, CLUSTER, TEXT, "%w")                                                          \
     X(ERROR_LOADING, LOADING, TEXT, "%w")                                                          \
     X(ERROR_FULL, FULL, TEXT, "%w")                                                                \
+    X(ERROR_BUSY, BUSY, VERB, "is busy with a script of another program: SCRIPT KILL, or wait")    \
+    X(ERROR_PROTECTED, PROTECTED_MODE, VERB,                                                       \
+      "is in protected mode, which refuses other hosts: set a password there (production.md, "     \
+      "section 4), and write it into the list of masters")                                         \
+    X(ERROR_REPLICAS, FEW_REPLICAS, TEXT, "%w")                                                    \
     X(ERROR_TYPE, FOREIGN_KEY, TEXT, "%w")                                                         \
     X(ERROR_MASTER_DOWN, MASTER_ERROR, TEXT, "%w")                                                 \
     X(ERROR_SCRIPT, MASTER_ERROR, TEXT, "%w")                                                      \
@@ -214,6 +220,8 @@ void reason_set(struct reason *ret_reason, enum why why);
 /* With words from outside, which are cleaned and may be cut.  second: what stands for %v, or NULL.
  */
 void reason_quote(struct reason *ret_reason, enum why why, const char *words, const char *second);
+/* Say what the words answer.  A sentence whose subject is the master does not need that. */
+void reason_answers(struct reason *reason, enum reason_at at);
 /* The reason of an errno of a socket: is it the way to the master, or this host? */
 void reason_of_errno(struct reason *ret_reason, int error);
 

@@ -71,11 +71,16 @@ char *text_clean(char *text)
     return text;
 }
 
-/* "WRONGTYPE Operation ... value script: 5f0a..., on @user_script:9." */
+/* "WRONGTYPE Operation ... value script: 5f0a..., on @user_script:9.", and "ERR unknown command
+ * 'SCRIPT', with args beginning with: 'LOAD' ...", which goes on with the text of our script. */
 char *text_end_error(char *text)
 {
     static const char before[] = " script: ", digits[] = "0123456789abcdef";
+    char *args = strstr(text, ", with args beginning with");
     size_t len;
+
+    if (args != NULL)
+        *args = '\0';
 
     for (char *place = strstr(text, before); place != NULL; place = strstr(place + 1, before))
         if (strspn(place + sizeof before - 1, digits) >= 8)

@@ -26,8 +26,9 @@ bool text_same_letters(const char *a, const char *b, size_t len);
  * a master's text cannot control the terminal that shows it.  Returns text. */
 char *text_clean(char *text);
 
-/* Cut the end of a master's error that does not belong into a message: a full stop, and the place
- * in a script, which Redis 7 adds.  Returns text. */
+/* Cut the end of a master's error that does not belong into a message: a full stop, the place in a
+ * script, which Redis 7 adds, and the arguments of a command that it does not know.  Returns text.
+ */
 char *text_end_error(char *text);
 
 /* Write stars over each copy of the secret.  "": nothing is secret.  Returns text. */

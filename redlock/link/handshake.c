@@ -110,10 +110,10 @@ size_t handshake_begin(struct handshake *handshake, const struct uri *uri, bool 
     if (writer.bytes == NULL)
         return 0;
     say_auth(&writer, uri);
+    say(&writer, HANDSHAKE_INFO, 1, info); /* Before all that a server of another kind lacks. */
     say_select(&writer, uri);
     say_load(&writer, HANDSHAKE_RELEASE, SCRIPT_RELEASE);
     say_load(&writer, HANDSHAKE_EXTEND, SCRIPT_EXTEND);
-    say(&writer, HANDSHAKE_INFO, 1, info);
     if (guarded) {
         say_config(&writer, HANDSHAKE_FSYNC, "appendfsync");
         say_config(&writer, HANDSHAKE_REWRITE, "no-appendfsync-on-rewrite");
@@ -213,6 +213,8 @@ static void read_info(const struct reply *reply, const char *password, struct ma
 /* Why the server must not vote.  NONE: it may. */
 static enum why refusal_of(const struct master_info *info)
 {
+    if (strcmp(info->mode, "sentinel") == 0)
+        return WHY_SENTINEL;
     if (strcmp(info->role, "slave") == 0)
         return WHY_REPLICA;
     if (strcmp(info->mode, "cluster") == 0)
@@ -281,7 +283,21 @@ static int shown_len(const char *answer, const char *password)
 
 static enum reason_at at_step(enum handshake_step step)
 {
-    return step == HANDSHAKE_AUTH ? AT_LOGIN : step == HANDSHAKE_SELECT ? AT_SELECT : AT_SCRIPT;
+    switch (step) {
+    case HANDSHAKE_AUTH:
+        return AT_LOGIN;
+    case HANDSHAKE_SELECT:
+        return AT_SELECT;
+    case HANDSHAKE_RELEASE:
+    case HANDSHAKE_EXTEND:
+        return AT_SCRIPT;
+    case HANDSHAKE_INFO:
+    case HANDSHAKE_FSYNC:
+    case HANDSHAKE_REWRITE:
+    case HANDSHAKE_STEPS:
+        break;
+    }
+    return AT_ANYTHING;
 }
 
 /* An error with the code ERR, and of no other kind, refuses the password: each version says it
@@ -307,13 +323,13 @@ static void explain_error(const struct handshake *handshake, enum handshake_step
         reason_set(ret_why, WHY_LOADING);
     } else if (step == HANDSHAKE_AUTH) {
         explain_login(handshake, why, error, ret_why);
-        ret_why->at = AT_LOGIN;
+        reason_answers(ret_why, AT_LOGIN);
     } else if (why == WHY_ERROR_LOGIN) {
         redis_error_reason(ret_why, error);
         ret_why->why = handshake->uri->tls ? WHY_NO_LOGIN_TLS : WHY_NO_LOGIN;
     } else {
         redis_error_reason(ret_why, error);
-        ret_why->at = at_step(step);
+        reason_answers(ret_why, at_step(step));
     }
 }
 
@@ -323,32 +339,60 @@ static bool is_optional(enum handshake_step step)
     return step == HANDSHAKE_INFO || step == HANDSHAKE_FSYNC || step == HANDSHAKE_REWRITE;
 }
 
+/* True: the greeting ends with this error.  After others, INFO may still tell the kind. */
+static bool is_end(enum handshake_step step, enum why why)
+{
+    return why == WHY_ERROR_LOADING || !(step == HANDSHAKE_AUTH || is_optional(step));
+}
+
+/* True: after this error the server may close, or refuse the rest.  An ACL may forbid INFO, and
+ * rename-command may take it away. */
+static bool is_complaint(enum handshake_step step, enum why why)
+{
+    return step == HANDSHAKE_AUTH ||
+           (step == HANDSHAKE_INFO && why != WHY_ERROR_RIGHT && why != WHY_ERROR_COMMAND);
+}
+
+/* True: that was the end. */
+static bool on_error(struct handshake *handshake, enum handshake_step step, const char *error,
+                     struct reason *ret_why)
+{
+    const enum why why = redis_error_kind(error);
+
+    if (is_end(step, why) || (!handshake->complains && is_complaint(step, why))) {
+        explain_error(handshake, step, error, ret_why);
+        handshake->complains = true;
+    }
+    return is_end(step, why);
+}
+
 enum handshake_result handshake_on_reply(struct handshake *handshake, const struct reply *reply,
                                          struct master_info *info, struct reason *ret_why)
 {
     enum handshake_step step = handshake->steps[handshake->steps_done++];
-    const bool is_error = reply->type == REPLY_ERROR;
-    enum why wrong;
+    const bool is_error = reply->type == REPLY_ERROR,
+               is_last = handshake->steps_done == handshake->steps_len,
+               is_refused = step == HANDSHAKE_INFO ? handshake->complains
+                                                   : step == HANDSHAKE_AUTH && is_error && is_last;
+    enum why wrong = is_error ? WHY_NONE : judge(step, reply);
 
     assert(handshake->steps_done <= handshake->steps_len);
-    if (is_error && (!is_optional(step) || redis_error_kind(reply->text) == WHY_ERROR_LOADING)) {
-        explain_error(handshake, step, reply->text, ret_why);
+    if (is_error && on_error(handshake, step, reply->text, ret_why))
         return HANDSHAKE_FAILED;
-    }
-    wrong = judge(step, reply);
     if (wrong != WHY_NONE) {
         reason_set(ret_why, wrong);
         ret_why->at = at_step(step);
         return HANDSHAKE_FAILED;
     }
     learn(step, reply, handshake->uri->password, info);
-    if (handshake->steps_done < handshake->steps_len)
-        return HANDSHAKE_GOES_ON;
-    wrong = refusal_of(info);
-    if (wrong == WHY_NONE)
-        return HANDSHAKE_DONE;
-    reason_set(ret_why, wrong);
-    return HANDSHAKE_FAILED;
+    wrong = step == HANDSHAKE_INFO ? refusal_of(info) : WHY_NONE;
+    if (wrong != WHY_NONE) {
+        reason_set(ret_why, wrong);
+        return HANDSHAKE_FAILED;
+    }
+    if (is_refused) /* By AUTH. */
+        return HANDSHAKE_FAILED;
+    return is_last ? HANDSHAKE_DONE : HANDSHAKE_GOES_ON;
 }
 
 bool handshake_may_be_tls(const struct handshake *handshake)

@@ -1,9 +1,12 @@
 /*
  * handshake.h - the commands on a new connection, and what the answers mean; pure.
  *
- * The commands are AUTH if there is a password, SELECT if the database is not 0, SCRIPT LOAD of
- * release.lua and of extend.lua, and INFO.  With the restart guard, two CONFIG GET ask whether the
+ * The commands are AUTH if there is a password, INFO, SELECT if the database is not 0, and SCRIPT
+ * LOAD of release.lua and of extend.lua.  With the restart guard, two CONFIG GET ask whether the
  * master is durable.  All are sent at once, in one round trip.
+ *
+ * INFO tells the kind of the server, which is judged before all that a Sentinel or a node of a
+ * cluster answers otherwise.  So a refused password waits for it, too: a Sentinel has none.
  */
 #ifndef REDLOCK_HANDSHAKE_H
 #define REDLOCK_HANDSHAKE_H
@@ -21,7 +24,7 @@ struct uri;
 struct master_info {
     char version[32];
     char role[16];
-    char mode[16];   /* "standalone", "cluster", ... */
+    char mode[16];   /* "standalone", "cluster", "sentinel", ... */
     char policy[24]; /* What the master evicts when its memory is full. */
     char run_id[48];
     char loading;  /* '1': it still loads its data; '0': no; '?': not known. */
@@ -35,10 +38,10 @@ struct master_info {
 
 enum handshake_step {
     HANDSHAKE_AUTH,
+    HANDSHAKE_INFO,
     HANDSHAKE_SELECT,
     HANDSHAKE_RELEASE, /* SCRIPT LOAD of release.lua. */
     HANDSHAKE_EXTEND,  /* SCRIPT LOAD of extend.lua. */
-    HANDSHAKE_INFO,
     HANDSHAKE_FSYNC,   /* CONFIG GET appendfsync. */
     HANDSHAKE_REWRITE, /* CONFIG GET no-appendfsync-on-rewrite. */
     HANDSHAKE_STEPS
@@ -48,6 +51,7 @@ struct handshake {
     const struct uri *uri; /* The URI of the master. */
     enum handshake_step steps[HANDSHAKE_STEPS];
     unsigned steps_len, steps_done;
+    bool complains; /* The server may close for an error before, which *ret_why quotes. */
 };
 
 /*

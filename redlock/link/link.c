@@ -80,9 +80,11 @@ static void doom_for(struct link *link, enum why why)
     doom(link);
 }
 
-/* The stream has failed. */
-static void break_off(struct link *link)
+/* The stream has failed.  What the master has complained of may be why. */
+static void break_off(struct link *link, const struct reason *why)
 {
+    if (link->state != LINK_GREETING || !link->handshake.complains)
+        link->why = *why;
     if (link->state == LINK_GREETING && link->why.at == AT_ANYTHING &&
         handshake_may_be_tls(&link->handshake))
         link->why.at = AT_GREETING;
@@ -216,12 +218,13 @@ static void look_if_full(struct link *link)
 static void write_out(struct link *link)
 {
     struct queue *queue = &link->queue;
+    struct reason why;
     ssize_t n = 1;
 
     while (queue_unsent_len(queue) > 0 && n > 0) {
-        n = stream_write(&link->stream, queue_unsent(queue), queue_unsent_len(queue), &link->why);
+        n = stream_write(&link->stream, queue_unsent(queue), queue_unsent_len(queue), &why);
         if (n < 0) {
-            break_off(link);
+            break_off(link, &why);
             return;
         }
         queue->out_sent += (size_t)n;
@@ -377,10 +380,11 @@ static void take_replies(struct link *link)
 static void read_bytes(struct link *link)
 {
     char bytes[READ_MAX];
-    ssize_t n = stream_read(&link->stream, bytes, sizeof bytes, &link->why);
+    struct reason why;
+    ssize_t n = stream_read(&link->stream, bytes, sizeof bytes, &why);
 
     if (n < 0)
-        break_off(link);
+        break_off(link, &why);
     else if (n > 0 && redisReaderFeed(link->parser, bytes, (size_t)n) != REDIS_OK)
         doom_for(link, WHY_NO_MEMORY);
     else
@@ -440,7 +444,10 @@ static void time_out(struct link *link)
         doom_for(link, stream_silence(&link->stream));
         break;
     case LINK_GREETING:
-        doom_for(link, WHY_SILENT);
+        if (link->handshake.complains)
+            doom(link);
+        else
+            doom_for(link, WHY_SILENT);
         break;
     case LINK_UP:
         look_for_silence(link);

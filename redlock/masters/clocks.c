@@ -286,7 +286,7 @@ bool clocks_on_time(struct clocks *clocks, unsigned master, const struct ask *as
         node->asked = false;
     if (!answer_time(reply, &sample.node_us)) {
         reply_reason(reply, &why);
-        why.at = AT_TIME;
+        reason_answers(&why, AT_TIME);
         link_relink(clocks->peers->links[master], &why);
         return false;
     }

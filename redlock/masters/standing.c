@@ -379,7 +379,7 @@ static bool take_look(struct standing *standing, unsigned master, const struct r
     else
         answer_look_fault(reply, &why);
     if (why.why != WHY_NONE) {
-        why.at = AT_MARKER;
+        reason_answers(&why, AT_MARKER);
         link_relink(link, &why);
         return false;
     }

@@ -17,17 +17,13 @@ static const struct {
     const char *code;
     enum why why;
 } codes[] = {
-    {"NOAUTH", WHY_ERROR_LOGIN},
-    {"WRONGPASS", WHY_ERROR_LOGIN},
-    {"NOPERM", WHY_ERROR_RIGHT},
-    {"READONLY", WHY_ERROR_REPLICA},
-    {"CLUSTERDOWN", WHY_ERROR_CLUSTER},
-    {"MOVED", WHY_ERROR_CLUSTER},
-    {"LOADING", WHY_ERROR_LOADING},
-    {"MASTERDOWN", WHY_ERROR_MASTER_DOWN},
-    {"NOSCRIPT", WHY_ERROR_SCRIPT},
-    {"WRONGTYPE", WHY_ERROR_TYPE},
-    {"OOM", WHY_ERROR_FULL},
+    {"NOAUTH", WHY_ERROR_LOGIN},        {"WRONGPASS", WHY_ERROR_LOGIN},
+    {"NOPERM", WHY_ERROR_RIGHT},        {"READONLY", WHY_ERROR_REPLICA},
+    {"CLUSTERDOWN", WHY_ERROR_CLUSTER}, {"MOVED", WHY_ERROR_CLUSTER},
+    {"LOADING", WHY_ERROR_LOADING},     {"MASTERDOWN", WHY_ERROR_MASTER_DOWN},
+    {"NOSCRIPT", WHY_ERROR_SCRIPT},     {"BUSY", WHY_ERROR_BUSY},
+    {"DENIED", WHY_ERROR_PROTECTED},    {"NOREPLICAS", WHY_ERROR_REPLICAS},
+    {"WRONGTYPE", WHY_ERROR_TYPE},      {"OOM", WHY_ERROR_FULL},
     {"MISCONF", WHY_ERROR_FULL},
 };
 
@@ -100,12 +96,16 @@ bool redis_error_is_refusal(enum why why)
 
 void redis_error_reason(struct reason *ret_reason, const char *text)
 {
+    const enum why why = redis_error_kind(text);
+
     if (text[0] == '\0') {
         reason_set(ret_reason, WHY_GARBAGE);
         return;
     }
-    reason_quote(ret_reason, redis_error_kind(text), text, NULL);
+    reason_quote(ret_reason, why, text, NULL);
     (void)text_end_error(ret_reason->words);
+    if (why == WHY_ERROR_BUSY || why == WHY_ERROR_PROTECTED)
+        ret_reason->words[0] = '\0'; /* Ours tell it better, and are the same of each version. */
 }
 
 void reply_reason(const struct reply *reply, struct reason *ret_reason)

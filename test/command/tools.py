@@ -461,7 +461,7 @@ RATE = rf"  rate {NUMBER} ppm \({NUMBER} to {NUMBER}\)"
 
 
 @contextlib.contextmanager
-def server(*args, folder=None, seasoned=True):
+def server(*args, folder=None, seasoned=True, program=("redis-server",)):
     """Starts one more redis-server with these arguments, and gives its port."""
     home = folder or tempfile.mkdtemp(dir=work)
 
@@ -471,7 +471,7 @@ def server(*args, folder=None, seasoned=True):
             with socket.socket() as probe:
                 probe.bind(("127.0.0.1", 0))
                 port = probe.getsockname()[1]
-        return port, subprocess.Popen(["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--dir",
+        return port, subprocess.Popen([*program, "--port", str(port), "--bind", "127.0.0.1", "--dir",
                                        home, "--save", "", *args], stdin=subprocess.DEVNULL,
                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                       restore_signals=False)  # SIGXFSZ stays ignored, for RLIMIT_FSIZE.
@@ -548,7 +548,7 @@ def on(*ports, start=""):
 
 
 class Fake(socketserver.ThreadingTCPServer):
-    """A fake master with this version and its own clock, which may never answer one command."""
+    """A fake master with this version and its own clock, which may never answer one command, nor what comes behind it."""
 
     daemon_threads = True
 
@@ -589,8 +589,10 @@ class Fake(socketserver.ThreadingTCPServer):
                 words = []
                 for _ in range(int(line[1:])):
                     words.append(self.rfile.read(int(self.rfile.readline()[1:]) + 2)[:-2].decode())
-                if words[0] != self.server.never:
-                    self.wfile.write(self.server.answer(words).encode())
+                if words[0] == self.server.never:
+                    self.rfile.read()
+                    return
+                self.wfile.write(self.server.answer(words).encode())
 
 
 QUICK = ["--max-ttl", "1s"]  # Masters then warm up in little more than a second.

@@ -47,16 +47,13 @@ static void open_alone(struct pilot *pilot, enum pilot_kind kind, const char *be
 static const char *more_than_asked(bool guarded)
 {
     static char says[1024];
-    int len = snprintf(says, sizeof says, "$40\r\n%s\r\n$40\r\n%s\r\n",
+    int len = snprintf(says, sizeof says,
+                       "$62\r\n# role:master\nrun_id:%040x\n\r\n$40\r\n%s\r\n$40\r\n%s\r\n", 1,
                        script_all[SCRIPT_RELEASE].sha1, script_all[SCRIPT_EXTEND].sha1);
 
-    if (guarded)
-        (void)snprintf(says + len, sizeof says - (size_t)len,
-                       "$62\r\n# role:master\nrun_id:%040x\n\r\n"
-                       "*0\r\n*0\r\n$34\r\nready 0123456789abcdef 60000 1 1 1\r\n",
-                       1);
-    else
-        (void)snprintf(says + len, sizeof says - (size_t)len, "$13\r\n# role:master\r\n+OK\r\n");
+    (void)snprintf(says + len, sizeof says - (size_t)len, "%s",
+                   guarded ? "*0\r\n*0\r\n$34\r\nready 0123456789abcdef 60000 1 1 1\r\n"
+                           : "+OK\r\n");
     return says;
 }
 

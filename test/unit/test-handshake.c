@@ -72,8 +72,8 @@ static struct reply setting(const char *value)
 static struct master_info guarded_info(const char *info_text, struct reply fsync,
                                        struct reply rewrite)
 {
-    struct reply answers[] = {digest(SCRIPT_RELEASE), digest(SCRIPT_EXTEND),
-                              text_reply(REPLY_TEXT, info_text), fsync, rewrite};
+    struct reply answers[] = {text_reply(REPLY_TEXT, info_text), digest(SCRIPT_RELEASE),
+                              digest(SCRIPT_EXTEND), fsync, rewrite};
     struct handshake handshake;
     struct master_info info;
     struct reason why;
@@ -131,8 +131,9 @@ TEST(logs_in_before_all_else)
     char *bytes;
     size_t len;
     const char both[] = "*3\r\n$4\r\nAUTH\r\n$3\r\nann\r\n$6\r\nsecret\r\n"
-                        "*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n";
-    const char old[] = "*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n*3\r\n$6\r\nSCRIPT\r\n";
+                        "*1\r\n$4\r\nINFO\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n";
+    const char old[] = "*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n"
+                       "*1\r\n$4\r\nINFO\r\n*3\r\n$6\r\nSCRIPT\r\n";
 
     begin("redis://ann:secret@h/3", &bytes, &len);
     CHECK(len > sizeof both && memcmp(bytes, both, sizeof both - 1) == 0);
@@ -142,19 +143,29 @@ TEST(logs_in_before_all_else)
     free(bytes);
 }
 
-/* Answer all steps of a plain handshake.  info_reply is the answer to INFO. */
+/* Answer the steps of a handshake until it ends. */
+static enum handshake_result answer(const char *uri, const struct reply *replies,
+                                    unsigned replies_len, struct master_info *info,
+                                    struct reason *why)
+{
+    enum handshake_result result = HANDSHAKE_GOES_ON;
+    char *bytes;
+    size_t len;
+    struct handshake handshake = begin(uri, &bytes, &len);
+
+    free(bytes);
+    for (unsigned i = 0; i < replies_len && result == HANDSHAKE_GOES_ON; i++)
+        result = handshake_on_reply(&handshake, &replies[i], info, why);
+    return result;
+}
+
+/* Of a plain handshake, whose answer to INFO is this. */
 static enum handshake_result shake(struct reply info_reply, struct master_info *info,
                                    struct reason *why)
 {
-    struct reply release = digest(SCRIPT_RELEASE), extend = digest(SCRIPT_EXTEND);
-    char *bytes;
-    size_t len;
-    struct handshake handshake = begin("h", &bytes, &len);
+    const struct reply replies[] = {info_reply, digest(SCRIPT_RELEASE), digest(SCRIPT_EXTEND)};
 
-    free(bytes);
-    CHECK_INT(handshake_on_reply(&handshake, &release, info, why), HANDSHAKE_GOES_ON);
-    CHECK_INT(handshake_on_reply(&handshake, &extend, info, why), HANDSHAKE_GOES_ON);
-    return handshake_on_reply(&handshake, &info_reply, info, why);
+    return answer("h", replies, 3, info, why);
 }
 
 TEST(learns_from_info)
@@ -244,18 +255,12 @@ TEST(hides_a_password_in_info)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct reply replies[] = {ok, digest(SCRIPT_RELEASE), digest(SCRIPT_EXTEND),
-                                  text_reply(REPLY_TEXT, rows[i].info)};
+        struct reply replies[] = {ok, text_reply(REPLY_TEXT, rows[i].info)};
         struct master_info info;
         struct reason why;
-        char *bytes;
-        size_t len;
-        struct handshake handshake = begin(rows[i].uri, &bytes, &len);
 
-        free(bytes);
         check_row = rows[i].uri;
-        for (size_t k = 0; k < sizeof replies / sizeof replies[0]; k++)
-            (void)handshake_on_reply(&handshake, &replies[k], &info, &why);
+        (void)answer(rows[i].uri, replies, 2, &info, &why);
         CHECK_STR(info.version, rows[i].version);
         CHECK_STR(info.role, rows[i].role);
         CHECK_STR(info.policy, rows[i].policy);
@@ -306,6 +311,10 @@ TEST(refuses_what_is_no_master)
         {SERVER "server_mode:cluster\r\nrole:master\r\n",
          "is a node of a Redis Cluster, not a master by itself"},
         {SERVER "server_mode:standalone\r\nrole:master\r\n", NULL},
+        {SERVER "redis_mode:sentinel\r\n",
+         "is a Sentinel, not a master: give the servers themselves"},
+        {SERVER "server_mode:sentinel\r\n",
+         "is a Sentinel, not a master: give the servers themselves"},
         {SERVER "loading:1\r\nrole:master\r\n", "is still loading its data"},
         {SERVER "loading:0\r\nasync_loading:1\r\nrole:master\r\n", NULL},
         {SERVER "redis_mode:cluster\r\nloading:1\r\nrole:slave\r\n", "is a replica, not a master"},
@@ -421,41 +430,72 @@ TEST(says_which_step_failed)
     static const struct {
         const char *uri, *reply, *error;
         enum reply_type type;
-        unsigned good; /* The number of steps that pass first. */
+        unsigned step; /* The number of the step that fails. */
     } rows[] = {
         {"redis://:x@h", "WRONGPASS no", "AUTH: WRONGPASS no", REPLY_ERROR, 0},
         {"redis://:PASS@h", "WRONGPASS no", "AUTH: WRONGPASS no", REPLY_ERROR, 0},
         {"redis://:pair@h", "WRONGPASS invalid username-password pair",
          "AUTH: WRONGPASS invalid username-password pair", REPLY_ERROR, 0},
         {"redis://:x@h", "hm", "AUTH: answered with garbage", REPLY_TEXT, 0},
-        {"redis://:x@h/99", "ERR range", "SELECT: ERR range", REPLY_ERROR, 1},
+        {"redis://:x@h/99", "ERR range", "SELECT: ERR range", REPLY_ERROR, 2},
         {"h", "NOAUTH first",
          "needs a password in the list of masters, as in redis://:PASSWORD@HOST:PORT: NOAUTH first",
-         REPLY_ERROR, 0},
-        {"h", "NOAUTHS", "SCRIPT LOAD: NOAUTHS", REPLY_ERROR, 0},
-        {"h", "0123", "SCRIPT LOAD: gave another digest than ours: not a Redis?", REPLY_TEXT, 0},
-        {"h", "OK", "SCRIPT LOAD: gave another digest than ours: not a Redis?", REPLY_STATUS, 0},
+         REPLY_ERROR, 1},
+        {"h", "NOAUTHS", "SCRIPT LOAD: NOAUTHS", REPLY_ERROR, 1},
+        {"h", "0123", "SCRIPT LOAD: gave another digest than ours: not a Redis?", REPLY_TEXT, 1},
+        {"h", "OK", "SCRIPT LOAD: gave another digest than ours: not a Redis?", REPLY_STATUS, 1},
         {"h", "LOADING Redis is loading the dataset in memory", "is still loading its data",
          REPLY_ERROR, 0},
         {"redis://:x@h/1", "LOADING Redis is loading the dataset in memory",
-         "is still loading its data", REPLY_ERROR, 1},
-        {"h", "LOADINGS", "SCRIPT LOAD: LOADINGS", REPLY_ERROR, 0},
+         "is still loading its data", REPLY_ERROR, 2},
+        {"h", "LOADINGS", "SCRIPT LOAD: LOADINGS", REPLY_ERROR, 1},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct reply replies[] = {ok, ok, ok};
+        struct master_info info;
+        struct reason why;
+
+        check_row = rows[i].error;
+        replies[rows[i].step] = text_reply(rows[i].type, rows[i].reply);
+        CHECK_INT(answer(rows[i].uri, replies, 3, &info, &why), HANDSHAKE_FAILED);
+        CHECK_STR(words_of(&why), rows[i].error);
+    }
+}
+
+/* A Sentinel knows no password, no database and no script.  What a master refuses is said of any
+ * other. */
+TEST(the_kind_of_a_server_comes_first)
+{
+    static const char sentinel[] = SERVER "redis_mode:sentinel\r\n";
+    static const char cluster[] = SERVER "redis_mode:cluster\r\nrole:master\r\n";
+    const struct reply unset = text_reply(REPLY_ERROR, "ERR AUTH <password> called without any"),
+                       wrong = text_reply(REPLY_ERROR, "WRONGPASS no"),
+                       unknown = text_reply(REPLY_ERROR, "ERR unknown command 'x'"),
+                       noauth = text_reply(REPLY_ERROR, "NOAUTH first");
+    const struct {
+        const char *uri;
+        struct reply replies[3];
+        enum why why;
+    } rows[] = {
+        {"redis://:x@h", {unset, text_reply(REPLY_TEXT, sentinel), unknown}, WHY_SENTINEL},
+        {"h/1", {text_reply(REPLY_TEXT, sentinel), unknown, unknown}, WHY_SENTINEL},
+        {"h", {text_reply(REPLY_TEXT, sentinel), unknown, unknown}, WHY_SENTINEL},
+        {"h/1", {text_reply(REPLY_TEXT, cluster), unknown, unknown}, WHY_CLUSTER},
+        {"redis://me:x@h",
+         {wrong, text_reply(REPLY_TEXT, SERVER "role:slave\r\n"), ok},
+         WHY_REPLICA},
+        {"redis://:x@h", {wrong, noauth, noauth}, WHY_ERROR_LOGIN},
+        {"redis://:x@h", {wrong, text_reply(REPLY_TEXT, SERVER), ok}, WHY_ERROR_LOGIN},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct master_info info;
-        struct reply reply = text_reply(rows[i].type, rows[i].reply);
         struct reason why;
-        char *bytes;
-        size_t len;
-        struct handshake handshake = begin(rows[i].uri, &bytes, &len);
 
-        free(bytes);
-        check_row = rows[i].error;
-        for (unsigned step = 0; step < rows[i].good; step++)
-            CHECK_INT(handshake_on_reply(&handshake, &ok, &info, &why), HANDSHAKE_GOES_ON);
-        CHECK_INT(handshake_on_reply(&handshake, &reply, &info, &why), HANDSHAKE_FAILED);
-        CHECK_STR(words_of(&why), rows[i].error);
+        check_row = rows[i].uri;
+        CHECK_INT(answer(rows[i].uri, rows[i].replies, 3, &info, &why), HANDSHAKE_FAILED);
+        CHECK_INT(why.why, rows[i].why);
     }
 }
 
@@ -480,16 +520,12 @@ TEST(keeps_a_password_that_is_echoed)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct reply reply = text_reply(REPLY_ERROR, rows[i].reply);
+        const struct reply replies[] = {text_reply(REPLY_ERROR, rows[i].reply), ok};
         struct master_info info;
         struct reason why;
-        char *bytes;
-        size_t len;
-        struct handshake handshake = begin("redis://joe:geheim@h", &bytes, &len);
 
-        free(bytes);
         check_row = rows[i].reply;
-        CHECK_INT(handshake_on_reply(&handshake, &reply, &info, &why), HANDSHAKE_FAILED);
+        CHECK_INT(answer("redis://joe:geheim@h", replies, 2, &info, &why), HANDSHAKE_FAILED);
         CHECK_STR(words_of(&why), rows[i].error);
     }
 }
@@ -511,18 +547,14 @@ TEST(a_refused_login_is_told_from_other_errors)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct reply reply = text_reply(REPLY_ERROR, rows[i].reply);
+        const struct reply replies[] = {text_reply(REPLY_ERROR, rows[i].reply), ok};
         struct master_info info;
         struct reason why;
-        char *bytes;
-        size_t len;
-        struct handshake handshake = begin("redis://:x@h", &bytes, &len);
 
         check_row = rows[i].reply;
-        CHECK_INT(handshake_on_reply(&handshake, &reply, &info, &why), HANDSHAKE_FAILED);
-        CHECK_INT(why.at, AT_LOGIN);
+        CHECK_INT(answer("redis://:x@h", replies, 2, &info, &why), HANDSHAKE_FAILED);
+        CHECK(why.at == AT_LOGIN || why.why == WHY_ERROR_PROTECTED);
         CHECK_INT(reason_status(&why), rows[i].status);
-        free(bytes);
     }
 }
 
@@ -532,4 +564,5 @@ CHECK_MAIN(RUN(says_only_what_is_needed), RUN(knows_who_keeps_what_he_is_told),
            RUN(hides_a_password_in_info), RUN(cuts_what_is_too_long), RUN(keeps_terminals_safe),
            RUN(refuses_what_is_no_master), RUN(knows_a_server_again),
            RUN(knows_nobody_without_info), RUN(sees_risks), RUN(says_which_step_failed),
-           RUN(keeps_a_password_that_is_echoed), RUN(a_refused_login_is_told_from_other_errors))
+           RUN(the_kind_of_a_server_comes_first), RUN(keeps_a_password_that_is_echoed),
+           RUN(a_refused_login_is_told_from_other_errors))

@@ -7,6 +7,7 @@
 #include "redlock/link/link.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "redlock/io/env.h"
@@ -19,6 +20,7 @@
 struct transport {
     const struct transport_events *events;
     void *cookie;
+    const char *says; /* To the next read.  NULL: it has closed. */
     unsigned reads, writes, closes;
     bool has_timer, is_broken;
 };
@@ -46,8 +48,12 @@ void transport_close(struct transport *transport, bool reset)
 
 ssize_t transport_read(struct transport *transport, char *buf, size_t room, struct reason *ret_why)
 {
-    (void)buf, (void)room;
+    const char *says = transport->says;
+
     transport->reads++;
+    transport->says = NULL;
+    if (says != NULL)
+        return snprintf(buf, room, "%s", says);
     reason_set(ret_why, WHY_CLOSED);
     return -1;
 }
@@ -102,9 +108,10 @@ static void ring(void)
     the_transport.events->on_timer(the_transport.cookie);
 }
 
-static struct link *open_link(const struct uri *uri)
+static struct link *open_link(const struct uri *uri, bool listens)
 {
-    const struct link_config config = {.env = &env, .uri = uri, .dirty = &dirty, .listens = true};
+    const struct link_config config = {
+        .env = &env, .uri = uri, .dirty = &dirty, .listens = listens};
     struct link *link;
 
     the_transport = (struct transport){.reads = 0};
@@ -122,7 +129,7 @@ static struct link *up_link(void)
 {
     static char host[] = "10.0.0.1", name[] = "10.0.0.1:6379";
     static const struct uri uri = {.host = host, .name = name, .port = URI_PORT};
-    struct link *link = open_link(&uri);
+    struct link *link = open_link(&uri, true);
 
     CHECK(link_is_up(link));
     return link;
@@ -206,7 +213,7 @@ TEST(a_break_before_the_first_answer_hints_at_tls)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct link *link = open_link(&rows[i].uri);
+        struct link *link = open_link(&rows[i].uri, true);
 
         the_transport.events->on_bytes(the_transport.cookie);
         CHECK(strncmp(words_of(link_reason(link)), "Server closed the connection", 28) == 0);
@@ -215,7 +222,37 @@ TEST(a_break_before_the_first_answer_hints_at_tls)
     }
 }
 
+/* After an error it may close, or say nothing more: the error is the reason. */
+TEST(what_a_master_complains_of_stays_the_reason)
+{
+    static const struct {
+        const char *says, *why;
+    } rows[] = {
+        {"-WRONGPASS no\r\n", "AUTH: WRONGPASS no"},
+        {"+OK\r\n-ERR max number of clients reached\r\n", "ERR max number of clients reached"},
+    };
+    static char host[] = "10.0.0.1", name[] = "x", password[] = "secret";
+    static const struct uri uri = {
+        .host = host, .name = name, .port = URI_PORT, .password = password};
+
+    for (unsigned i = 0; i < 4; i++) {
+        struct link *link = open_link(&uri, false);
+
+        the_transport.says = rows[i % 2].says;
+        the_transport.events->on_bytes(the_transport.cookie);
+        CHECK_UINT(falls, 0);
+        if (i < 2)
+            ring();
+        else
+            the_transport.events->on_bytes(the_transport.cookie);
+        CHECK_UINT(falls, 1);
+        CHECK_STR(words_of(link_reason(link)), rows[i % 2].why);
+        link_free(link);
+    }
+}
+
 CHECK_MAIN(RUN(reads_no_more_after_a_write_that_failed),
            RUN(writes_no_more_after_a_write_that_failed),
            RUN(silence_is_not_the_reason_after_a_write_that_failed),
-           RUN(a_break_before_the_first_answer_hints_at_tls))
+           RUN(a_break_before_the_first_answer_hints_at_tls),
+           RUN(what_a_master_complains_of_stays_the_reason))

@@ -5,6 +5,7 @@
 #include "redlock/wire/redis_error.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "test/lib/check.h"
 #include "test/lib/words.h"
@@ -55,6 +56,13 @@ static const struct {
      WHY_ERROR_TYPE},
     {"NOSCRIPT No matching script. Please use EVAL.", WHY_ERROR_SCRIPT},
     {"ERR max number of clients reached", WHY_ERROR_CLIENTS},
+    {"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+     WHY_ERROR_BUSY},
+    {"DENIED Redis is running in protected mode because protected mode is enabled and no password "
+     "is set for the default user.",
+     WHY_ERROR_PROTECTED},
+    {"NOREPLICAS Not enough good replicas to write.", WHY_ERROR_REPLICAS},
+    {"BUSYKEY Target key name already exists.", WHY_ERROR},
     /* Another first word, and words that others may quote. */
     {"", WHY_ERROR},
     {"NOPERMIT", WHY_ERROR},
@@ -83,6 +91,27 @@ TEST(an_error_is_quoted)
     CHECK_STR(words_of(&why), "NOPERM ?[31mred?line");
     redis_error_reason(&why, "WRONGTYPE wrong kind script: 5f0a1b2c3d, on @user_script:9.");
     CHECK_STR(words_of(&why), "WRONGTYPE wrong kind");
+    redis_error_reason(&why,
+                       "ERR unknown command `EVAL`, with args beginning with: `return 1`, `0`");
+    CHECK_STR(words_of(&why), "ERR unknown command `EVAL`");
 }
 
-CHECK_MAIN(RUN(an_error_has_a_kind), RUN(an_error_is_quoted))
+/* Each version says it otherwise, some at length: ours is told, and of no command. */
+TEST(what_is_said_of_all_commands_is_told_in_our_words)
+{
+    static const char *const errors[] = {"BUSY Redis is busy", "DENIED Redis is running in a mode"};
+    struct reason why;
+
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        redis_error_reason(&why, errors[i]);
+        reason_answers(&why, AT_SCRIPT);
+        CHECK_INT(why.at, AT_ANYTHING);
+        CHECK(strstr(words_of(&why), "Redis") == NULL && strncmp(words_of(&why), "is ", 3) == 0);
+    }
+    redis_error_reason(&why, "NOREPLICAS Not enough");
+    reason_answers(&why, AT_SCRIPT);
+    CHECK_STR(words_of(&why), "SCRIPT LOAD: NOREPLICAS Not enough");
+}
+
+CHECK_MAIN(RUN(an_error_has_a_kind), RUN(an_error_is_quoted),
+           RUN(what_is_said_of_all_commands_is_told_in_our_words))

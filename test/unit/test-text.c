@@ -46,6 +46,8 @@ TEST(errors_end_without_a_stop)
         {"ERR ACL failure in script: No right script: 78c6f4c10f62, on @user_script:1.",
          "ERR ACL failure in script: No right"},
         {"WRONGTYPE kind script: 78c6f4c10f62, on", "WRONGTYPE kind"}, /* It was cut. */
+        {"ERR unknown command 'SCRIPT', with args beginning with: 'LOAD'",
+         "ERR unknown command 'SCRIPT'"},
         {"bad script: none.", "bad script: none"},
         {"cut...", "cut..."},
         {".", "."},

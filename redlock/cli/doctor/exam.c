@@ -80,7 +80,7 @@ static const struct {
     {"acl_witness", MSG_NO_RIGHT},
     {"auth", MSG_WRONG_PASSWORD},
     {"behind", MSG_SET_CHANGED},
-    {"busy", MSG_MASTER_ERROR},
+    {"busy", MSG_BUSY},
     {"clock", MSG_CLOCK},
     {"closed", MSG_SET_CLOSED},
     {"cluster", MSG_CLUSTER},
@@ -104,11 +104,13 @@ static const struct {
     {"other_set", MSG_WRONG_SET},
     {"password", MSG_KNOWN_PASSWORD},
     {"persistence", MSG_PERSISTENCE},
+    {"protected_mode", MSG_PROTECTED_MODE},
     {"replica", MSG_REPLICA},
     {"same_epoch", MSG_SAME_EPOCH},
     {"same_server", MSG_SAME_SERVER},
     {"script", MSG_NOT_REDIS},
     {"select", MSG_NO_DATABASE},
+    {"sentinel", MSG_SENTINEL},
     {"silent", MSG_NO_ANSWER},
     {"slow", MSG_SLOW},
     {"too_many", MSG_TOO_MANY},
@@ -189,9 +191,6 @@ static const char *advice_on(const char *error)
         return cure;
     if (strstr(error, "max number of clients") != NULL)
         return "raise maxclients (CONFIG SET maxclients, and in redis.conf), or close connections";
-    if (strstr(error, "protected mode") != NULL)
-        return "make users with passwords there (production.md, 4), and write them into the list; "
-               "or, where no stranger reaches it, CONFIG SET protected-mode no, and in redis.conf";
     if (strstr(error, "unknown command") != NULL)
         return "make this command available: no rename-command, and Redis 6 or later";
     return "find out what this error means";
@@ -207,14 +206,19 @@ static const char *effect_of(const char *rule)
     return "";
 }
 
+void exam_find_busy(struct exam *exam)
+{
+    exam_find(exam, "busy",
+              "wait until this script ends, or end it (SCRIPT KILL, or FUNCTION KILL)",
+              "is busy with a script of another program");
+}
+
 void exam_find_error(struct exam *exam, const char *command, const char *rule, const char *error)
 {
     char change[EXAM_TEXT_MAX];
 
-    if (exam_has_code(error, "BUSY")) { /* To all commands alike, so it is found once. */
-        exam_find(exam, "busy",
-                  "wait until this script ends, or end it (SCRIPT KILL, or FUNCTION KILL)", "%s",
-                  error);
+    if (exam_has_code(error, "BUSY")) {
+        exam_find_busy(exam);
         return;
     }
     if (!exam_has_code(error, "NOPERM")) {

@@ -106,6 +106,9 @@ bool exam_lacks_rights(const struct exam *exam);
 /* Add the finding of a master whose set has no members until a rescue gives it some. */
 void exam_find_closed(struct exam *exam);
 
+/* It answers so to all commands alike, so it is found once. */
+void exam_find_busy(struct exam *exam);
+
 /* Add a finding for an error that is not about a key.  rule: the ACL rule for the command. */
 void exam_find_error(struct exam *exam, const char *command, const char *rule, const char *error);
 

@@ -30,75 +30,73 @@
 /* ---- Greeting ---- */
 
 /* Note why the library would reject the master.  The library stops at the first reason. */
-static void find_refusal(struct exam *exam, enum handshake_step step, const struct reply *reply,
-                         const char *error)
+static void find_refusal(struct exam *exam, const struct reason *why)
 {
+    char error[REASON_TEXT_MAX];
+
+    if (exam_has(exam, "cluster"))
+        return; /* It has one database. */
     exam->votes = false;
-    if (reply->type == REPLY_ERROR && exam_has_code(reply->text, "NOAUTH")) {
+    (void)reason_write(why, 0, error, sizeof error);
+    if (why->why == WHY_NO_LOGIN || why->why == WHY_NO_LOGIN_TLS)
         exam_find(exam, "auth",
                   exam->is_listed
                       ? (exam->uri->tls ? PASSWORD_ADVICE "(rediss://:PASSWORD@HOST:PORT)"
                                         : PASSWORD_ADVICE "(redis://:PASSWORD@HOST:PORT)")
                       : "put it into the list, with a password: the list has none for this host",
-                  "%s", reply->text);
-        return;
-    }
-    switch (step) {
-    case HANDSHAKE_AUTH:
-        exam_find(exam, "auth", "correct user and password in the URI, or on the master", "%s",
-                  error);
-        return;
-    case HANDSHAKE_SELECT:
-        if (reply->type == REPLY_ERROR && exam_has_code(reply->text, "NOPERM"))
-            exam_find_error(exam, "SELECT", "+select", reply->text);
-        else
-            exam_find(exam, "select", "correct the number of the database in the URI", "%s", error);
-        return;
-    case HANDSHAKE_RELEASE:
-    case HANDSHAKE_EXTEND:
-        if (reply->type == REPLY_ERROR && !exam_has_code(reply->text, "LOADING"))
-            exam_find_error(exam, "SCRIPT LOAD", "+script|load", reply->text);
-        else if (reply->type == REPLY_ERROR)
-            exam_find(exam, "loading", "wait, and run doctor again", "%s", error);
-        else
-            exam_find(exam, "script", "give the address of a Redis master", "%s", error);
-        return;
-    case HANDSHAKE_INFO:
-    case HANDSHAKE_FSYNC:
-    case HANDSHAKE_REWRITE:
-    case HANDSHAKE_STEPS:
-        break;
-    }
-    if (strcmp(exam->info.role, "slave") == 0)
+                  "%s", why->words);
+    else if (why->why == WHY_SENTINEL)
+        exam_find(exam, "sentinel", "give the addresses of Redis masters themselves",
+                  "is a Sentinel, not a master");
+    else if (why->why == WHY_REPLICA)
         exam_find(
             exam, "replica",
             "give the address of a master, or make it one (REPLICAOF NO ONE, and no replicaof in "
             "redis.conf)",
             "%s", error);
-    else if (strcmp(exam->info.mode, "cluster") == 0)
+    else if (why->why == WHY_CLUSTER)
         exam_find(exam, "cluster", "set cluster-enabled no in redis.conf, or give another server",
                   "%s", error);
-    else
+    else if (why->why == WHY_LOADING)
         exam_find(exam, "loading", "wait, and run doctor again", "%s", error);
+    else if (why->why == WHY_ERROR_BUSY)
+        exam_find_busy(exam);
+    else if (why->why == WHY_ERROR_PROTECTED)
+        exam_find(exam, "protected_mode",
+                  "make users with passwords there (production.md, 4), and write them into the "
+                  "list; or, where no stranger reaches it, CONFIG SET protected-mode no, and in "
+                  "redis.conf",
+                  "is in protected mode, which refuses other hosts");
+    else if (why->at == AT_LOGIN)
+        exam_find(exam, "auth", "correct user and password in the URI, or on the master", "%s",
+                  error);
+    else if (why->at == AT_SELECT && why->why == WHY_ERROR_RIGHT)
+        exam_find_error(exam, "SELECT", "+select", why->words);
+    else if (why->at == AT_SELECT)
+        exam_find(exam, "select", "correct the number of the database in the URI", "%s", error);
+    else if (why->why == WHY_DIGEST || why->why == WHY_GARBAGE)
+        exam_find(exam, "script", "give the address of a Redis master", "%s", error);
+    else if (why->at == AT_SCRIPT)
+        exam_find_error(exam, "SCRIPT LOAD", "+script|load", why->words);
+    else
+        exam_find_error(exam, "INFO", "+info", why->words);
 }
 
 static void take_greetings(struct exam *exam, struct talk *talk, struct handshake *handshake)
 {
     const struct reply *reply;
-    char error[REASON_TEXT_MAX];
     struct reason why;
 
     while (handshake->steps_done < handshake->steps_len && (reply = talk_reply(talk)) != NULL) {
-        enum handshake_step step = handshake->steps[handshake->steps_done];
-
         if (handshake_on_reply(handshake, reply, &exam->info, &why) != HANDSHAKE_FAILED)
             continue;
-        (void)reason_write(&why, 0, error, sizeof error);
-        find_refusal(exam, step, reply, error);
-        if (exam_has(exam, "auth") || step == HANDSHAKE_SELECT)
-            return; /* With another user or database, the other replies mean nothing. */
+        find_refusal(exam, &why);
+        if (exam_has(exam, "auth") || exam_has(exam, "sentinel") || why.at == AT_SELECT)
+            return; /* Of another user, server or database, the other replies mean nothing. */
     }
     exam->answers = handshake->steps_done == handshake->steps_len;
+    if (!exam->answers && handshake->complains)
+        find_refusal(exam, &why); /* It has closed the connection for that. */
 }
 
 static void find_slow(struct exam *exam, const char *what, int64_t took_us)

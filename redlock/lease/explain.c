@@ -10,6 +10,7 @@
 #include "redlock/base/error.h"
 #include "redlock/base/text.h"
 #include "redlock/lease/troubles.h"
+#include "redlock/masters/clocks.h"
 
 #define LOSS_SIZE_MIN 128 /* More than the counts of masters, and what troubles_list() needs. */
 #define QUOTED_MAX 80     /* The longest name in a message, in bytes. */
@@ -31,27 +32,56 @@ static const char *op_name(enum lease_op op)
 
 /* Which masters answered so in the latest operation. */
 struct answers {
-    quorum_mask silent;  /* They had not answered in time. */
-    quorum_mask refused; /* They refuse this user. */
-    quorum_mask gone;    /* They do not store the lock that is lost. */
-    quorum_mask absent;  /* They never stored it, so they were not asked to renew it. */
+    const uint8_t *why; /* enum why: what they answered the lease.  NULL: there is no lease. */
+    quorum_mask silent; /* They had not answered in time. */
+    quorum_mask gone;   /* They do not store the lock that is lost. */
+    quorum_mask absent; /* They never stored it, so they were not asked to renew it. */
 };
 
 /* What the lease saw of a master.  NONE: nothing, so that what the link says counts. */
 static enum why seen_of(const struct masters *masters, unsigned m, const struct answers *answers)
 {
-    bool is_well = masters_reason(masters, m)->why == WHY_NONE;
+    bool is_up = (masters->peers.up & mask_of(m)) != 0;
 
     if (answers->gone & mask_of(m))
         return WHY_NOT_STORED_NOW;
-    if (answers->absent & masters->peers.up & mask_of(m))
+    if (is_up && (answers->absent & mask_of(m)) != 0)
         return WHY_NOT_STORED;
-    if (masters->peers.up & answers->silent & mask_of(m))
+    if (is_up && (answers->silent & mask_of(m)) != 0)
         return WHY_NO_ANSWER;
-    /* The link keeps the latest refusal of any lease, until a yes to any lease. */
-    if ((masters->peers.up & answers->refused & mask_of(m)) != 0 && is_well)
-        return WHY_FORBIDS;
-    return !masters_is_linked(masters, m) && is_well ? WHY_QUEUE_FULL : WHY_NONE;
+    if (is_up && answers->why != NULL && answers->why[m] != WHY_NONE)
+        return (enum why)answers->why[m];
+    return !masters_is_linked(masters, m) && masters_reason(masters, m)->why == WHY_NONE
+               ? WHY_QUEUE_FULL
+               : WHY_NONE;
+}
+
+/* What the link has seen last.  Of a master that is up it may be an answer to another lease. */
+static void link_trouble(const struct masters *masters, unsigned m, const struct answers *answers,
+                         struct reason *ret_why)
+{
+    *ret_why = *masters_reason(masters, m);
+    if (answers->why != NULL && (masters->peers.up & mask_of(m)) != 0 &&
+        redis_error_is(ret_why->why))
+        reason_set(ret_why, WHY_NONE);
+}
+
+/* What the lease saw.  The words are those of the link's latest answer, if that is of the same
+ * kind, and the times of a clock are of now. */
+static void lease_trouble(const struct leases *leases, unsigned m, enum why seen,
+                          struct reason *ret_why)
+{
+    const struct masters *masters = leases->masters;
+
+    *ret_why = *masters_reason(masters, m);
+    if (ret_why->why == seen)
+        return;
+    reason_set(ret_why, seen);
+    if (seen == WHY_NO_ANSWER)
+        ret_why->number = (int)drift_to_ms(leases->reply_timeout);
+    if (reason_message(ret_why) == MSG_CLOCK &&
+        !clocks_explain(&masters->clocks, m, env_now(leases->env), ret_why))
+        reason_set(ret_why, WHY_NONE);
 }
 
 /* What is wrong with a master.  NONE: nothing. */
@@ -66,11 +96,9 @@ static void trouble_of(const struct leases *leases, unsigned m, const struct ans
         return;
     seen = seen_of(masters, m, answers);
     if (seen == WHY_NONE)
-        *ret_why = *masters_reason(masters, m);
+        link_trouble(masters, m, answers, ret_why);
     else
-        reason_set(ret_why, seen);
-    if (seen == WHY_NO_ANSWER)
-        ret_why->number = (int)drift_to_ms(leases->reply_timeout);
+        lease_trouble(leases, m, seen, ret_why);
 }
 
 /* status: that of the call which failed.  The troubles that led to it come first. */
@@ -158,7 +186,7 @@ static const char unconfirmed[] = "too few masters confirmed it";
 
 static struct answers answers_of_op(const struct redlock_lease *lease)
 {
-    return (struct answers){.silent = lease->silent, .refused = lease_refused(lease)};
+    return (struct answers){.why = lease->why, .silent = lease->silent};
 }
 
 void explain_end(const struct redlock_lease *lease, enum lease_op op, int status)
@@ -234,8 +262,8 @@ static struct answers answers_of(const struct redlock_lease *lease)
     const quorum_mask known = storing(lease);
 
     return (struct answers){
+        .why = lease->why,
         .silent = lease->silent,
-        .refused = lease_refused(lease),
         .gone = lease->gone,
         .absent = known != 0 ? (quorum_mask)~known : 0,
     };

@@ -10,7 +10,6 @@
 #include "redlock/base/error.h"
 #include "redlock/base/text.h"
 #include "redlock/lease/troubles.h"
-#include "redlock/masters/clocks.h"
 
 #define LOSS_SIZE_MIN 128 /* More than the counts of masters, and what troubles_list() needs. */
 #define QUOTED_MAX 80     /* The longest name in a message, in bytes. */
@@ -66,24 +65,6 @@ static void link_trouble(const struct masters *masters, unsigned m, const struct
         reason_set(ret_why, WHY_NONE);
 }
 
-/* What the lease saw.  The words are those of the link's latest answer, if that is of the same
- * kind, and the times of a clock are of now. */
-static void lease_trouble(const struct leases *leases, unsigned m, enum why seen,
-                          struct reason *ret_why)
-{
-    const struct masters *masters = leases->masters;
-
-    *ret_why = *masters_reason(masters, m);
-    if (ret_why->why == seen)
-        return;
-    reason_set(ret_why, seen);
-    if (seen == WHY_NO_ANSWER)
-        ret_why->number = (int)drift_to_ms(leases->reply_timeout);
-    if (reason_message(ret_why) == MSG_CLOCK &&
-        !clocks_explain(&masters->clocks, m, env_now(leases->env), ret_why))
-        reason_set(ret_why, WHY_NONE);
-}
-
 /* What is wrong with a master.  NONE: nothing. */
 static void trouble_of(const struct leases *leases, unsigned m, const struct answers *answers,
                        struct reason *ret_why)
@@ -98,7 +79,9 @@ static void trouble_of(const struct leases *leases, unsigned m, const struct ans
     if (seen == WHY_NONE)
         link_trouble(masters, m, answers, ret_why);
     else
-        lease_trouble(leases, m, seen, ret_why);
+        masters_recall(masters, m, seen, ret_why);
+    if (seen == WHY_NO_ANSWER)
+        ret_why->number = (int)drift_to_ms(leases->reply_timeout);
 }
 
 /* status: that of the call which failed.  The troubles that led to it come first. */

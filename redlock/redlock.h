@@ -283,7 +283,8 @@ REDLOCK_API struct redlock *redlock_close(struct redlock *rl);
 /*
  * The latest error message of this thread, with its context, outermost step
  * first: "acquire jobs/7: too few masters could vote: master 2 (10.0.0.2:6379):
- * Connection refused".  In a done callback it describes that operation.  It is
+ * Connection refused".  In a done callback it describes that operation, and in lost
+ * of a loop client the loss.  redlock_reason() has the same for programs.  It is
  * empty if nothing went wrong.  It is never NULL and never holds a password.  It
  * is valid until the next call of the library in this thread.  rl may be NULL,
  * for instance after redlock_open() failed.
@@ -551,6 +552,43 @@ struct redlock_master_stats {
  * this number. */
 REDLOCK_API REDLOCK_MUST_CHECK int redlock_master_stats(struct redlock *rl, unsigned number,
                                                         struct redlock_master_stats *ret_stats);
+
+#define REDLOCK_WORDS_MAX 240 /* Bytes of the words in struct redlock_reason. */
+
+/* Why a master gave no vote.  Grows as the options do. */
+struct redlock_reason {
+    size_t size;     /* The caller sets it to sizeof(struct redlock_reason). */
+    unsigned master; /* Its number, as in messages and for redlock_master_stats(). */
+    bool decides;    /* The call failed with its status for this reason. */
+    /* The time from now until the reason may be over by itself, as for a master that is
+     * warming up.  0: it may be over now.  UINT32_MAX: not known. */
+    uint32_t over_ms;
+    /* The identifier that people look up (redlock help IDENTIFIER), such as "no-connection".
+     * A constant.  Later versions may have more. */
+    const char *id;
+    /* "host:port", as in the message.  "": the set has changed, and the number is not that of
+     * this master any more. */
+    char address[REDLOCK_ADDRESS_MAX];
+    /* The words of the server, of TLS, or of the resolver of names, which the message quotes:
+     * printable UTF-8, for people.  "": there are none, or they are not known any more. */
+    char words[REDLOCK_WORDS_MAX];
+};
+/*
+ * The masters that were at fault when the latest call of this thread failed; each time the
+ * same that redlock_errmsg() tells.  number counts them from 0: first those that decide, then
+ * the others, each in the order of their numbers.
+ *
+ * It is known after lock, extend, unlock or redlock_ready() has failed with UNREACHABLE,
+ * NOT_READY, TOO_LATE, E_FORBIDDEN or E_WRONG_SET, until the next other call of the library
+ * in this thread.  In the callbacks done and lost of a loop client it is known for their
+ * lease.  In those of a blocking client it is not (E_STATE).  The call asks no master, and
+ * leaves redlock_errmsg() alone, whatever it returns.  What it returns is a copy.
+ *
+ * Returns OK; E_STATE: in such a callback, or after a fork; E_INVAL: number is behind the last,
+ * no master was at fault, the failure is of another client or an argument is wrong.
+ */
+REDLOCK_API REDLOCK_MUST_CHECK int redlock_reason(struct redlock *rl, unsigned number,
+                                                  struct redlock_reason *ret_reason);
 
 /*
  * Whether a majority of the masters may vote now, as far as the client knows.  It asks

@@ -12,6 +12,7 @@
 #include <string.h>
 
 static _Thread_local char thread_message[ERROR_MESSAGE_MAX];
+static _Thread_local struct blame thread_blame; /* Of the message, if that is not empty. */
 
 /* End a text that was cut with "...", in place of its last bytes. */
 static void mark_cut(char *text, size_t size)
@@ -32,6 +33,8 @@ __attribute__((format(printf, 2, 0))) static void set_message(bool wraps, const 
     int len = vsnprintf(text, sizeof text, format, args);
 
     assert(len >= 0);
+    if (!wraps || thread_message[0] == '\0')
+        thread_blame.masters = 0;
     if (wraps && (size_t)len < sizeof text && thread_message[0] != '\0')
         len += snprintf(text + len, sizeof text - (size_t)len, ": %s", thread_message);
     if ((size_t)len >= sizeof text)
@@ -64,6 +67,8 @@ int error_pass_on(int status, const char *message)
     size_t len = strlen(message);
 
     assert(len < sizeof thread_message);
+    if (len > 0)
+        thread_blame.masters = 0;
     memcpy(thread_message, message, len + 1);
     return status;
 }
@@ -71,6 +76,16 @@ int error_pass_on(int status, const char *message)
 const char *error_message(void)
 {
     return thread_message;
+}
+
+void error_blame(const struct blame *blame)
+{
+    thread_blame = *blame;
+}
+
+const struct blame *error_blamed(void)
+{
+    return thread_message[0] != '\0' && thread_blame.masters != 0 ? &thread_blame : NULL;
 }
 
 /* Write one byte of a name, as 1 or 4 characters.  Returns their number. */

@@ -9,6 +9,7 @@
 #ifndef REDLOCK_ERROR_H
 #define REDLOCK_ERROR_H
 
+#include "redlock/base/blame.h"
 #include "redlock/redlock.h"
 
 #define ERROR_MESSAGE_MAX 512 /* In bytes, with the NUL.  A longer message ends in "...". */
@@ -43,6 +44,11 @@ int error_pass_on(int status, const char *message);
 
 /* The thread's message.  "": there is none. */
 const char *error_message(void);
+
+/* Say which masters the thread's message blames.  The next message forgets it. */
+void error_blame(const struct blame *blame);
+/* NULL: the thread's message blames none, or there is none. */
+const struct blame *error_blamed(void);
 
 /*
  * Write a name for people to read.  Printable ASCII stays as it is.  A backslash and every other

@@ -198,6 +198,28 @@ static void put_number(struct sheet *sheet, unsigned number)
     put(sheet, text, (size_t)snprintf(text, sizeof text, "%u", number));
 }
 
+/* A lease keeps the kind of an error alone.  Its words may be gone when they are asked for. */
+static const char *unquoted(enum why why)
+{
+    static const char *const texts[WHYS_LEN] = {
+        [WHY_ERROR_LOGIN] = "the password is refused: NOAUTH or WRONGPASS",
+        [WHY_ERROR_RIGHT] = "the ACL forbids it: NOPERM",
+        [WHY_ERROR_COMMAND] = "unknown command",
+        [WHY_ERROR_REPLICA] = "it is a replica: READONLY",
+        [WHY_ERROR_CLUSTER] = "it is a node of a Redis Cluster: MOVED or CLUSTERDOWN",
+        [WHY_ERROR_LOADING] = "it is still loading its data: LOADING",
+        [WHY_ERROR_FULL] = "its memory or its disk is full: OOM or MISCONF",
+        [WHY_ERROR_REPLICAS] = "it has too few replicas: NOREPLICAS",
+        [WHY_ERROR_TYPE] = "the key holds no lock: WRONGTYPE",
+        [WHY_ERROR_MASTER_DOWN] = "its own master is down: MASTERDOWN",
+        [WHY_ERROR_SCRIPT] = "it lacks a script: NOSCRIPT",
+        [WHY_ERROR_CLIENTS] = "max number of clients reached",
+        [WHY_ERROR] = "it answered with an error",
+    };
+
+    return texts[why] != NULL ? texts[why] : "";
+}
+
 /* What stands for this letter of a sentence: see REASONS. */
 static void fill_in(struct sheet *sheet, const struct reason *reason, drift_time now, char letter)
 {
@@ -206,6 +228,10 @@ static void fill_in(struct sheet *sheet, const struct reason *reason, drift_time
 
     switch (letter) {
     case 'w':
+        if (words[0] == '\0') {
+            words = unquoted(reason->why);
+            first = strlen(words);
+        }
         put(sheet, words, first);
         break;
     case 'v':

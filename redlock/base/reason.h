@@ -89,7 +89,8 @@
       "needs a password in the list of masters, as in redis://:PASSWORD@HOST:PORT: %w")            \
     X(NO_LOGIN_TLS, WRONG_PASSWORD, VERB,                                                          \
       "needs a password in the list of masters, as in rediss://:PASSWORD@HOST:PORT: %w")           \
-    /* Errors of Redis (wire/redis_error.h). */                                                    \
+    /* Errors of Redis, from first to last (wire/redis_error.h).  reason.c has words for those     \
+     * whose own are not known any more. */                                                        \
     X(ERROR_LOGIN, WRONG_PASSWORD, TEXT, "%w")                                                     \
     X(ERROR_RIGHT, NO_RIGHT, TEXT, "%w")                                                           \
     X(ERROR_COMMAND, NO_COMMAND, TEXT, "%w")                                                       \
@@ -175,7 +176,6 @@
     X(NO_ANSWER, NO_ANSWER, TEXT, "no answer within %d ms")                                        \
     X(NOT_STORED, NOT_STORED, VERB, "does not store it")                                           \
     X(NOT_STORED_NOW, NOT_STORED, VERB, "does not store it any more")                              \
-    X(FORBIDS, NO_RIGHT, TEXT, "the ACL forbids it: NOPERM")                                       \
     X(QUEUE_FULL, OVERLOADED, ITS, "its queue of commands is full")                                \
     /* Said in the log alone: with these it votes. */                                              \
     X(CLOCK_FAR, CLOCK, ITS, "its wall clock is %a s off those of the others")                     \

@@ -40,6 +40,8 @@ static bool run_lost(struct redlock *rl, struct redlock_lease *lease)
     if (blocking != NULL) {
         lease->in_lost = true;
         blocking_unlock(blocking);
+    } else {
+        explain_lost(lease);
     }
     lost(lease, lease->lost_arg);
     if (blocking != NULL) {

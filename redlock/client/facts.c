@@ -93,6 +93,50 @@ int redlock_master_stats(struct redlock *rl, unsigned number,
     return status;
 }
 
+/* The words are of now.  They fit if the link still has a reason of this kind. */
+static struct redlock_reason read_reason(const struct redlock *rl, const struct blame *blame,
+                                         unsigned m)
+{
+    struct redlock_reason reason = {
+        .master = m + 1,
+        .decides = (blame->deciding & mask_of(m)) != 0,
+        .over_ms = blame_over_ms(blame, m, env_now(&rl->env)),
+    };
+    struct reason why;
+
+    reason_set(&why, (enum why)blame->why[m]);
+    why.at = (enum reason_at)blame->at[m];
+    reason.id = message_id(reason_message(&why));
+    if (!blame_is_place(blame, m, masters_name(&rl->masters, m)))
+        return reason;
+    (void)snprintf(reason.address, sizeof reason.address, "%s", masters_name(&rl->masters, m));
+    masters_recall(&rl->masters, m, why.why, &why);
+    (void)snprintf(reason.words, sizeof reason.words, "%.*s", (int)strcspn(why.words, "\n"),
+                   why.words);
+    return reason;
+}
+
+/* It leaves the thread's message alone, which its answers are about. */
+int redlock_reason(struct redlock *rl, unsigned number, struct redlock_reason *ret_reason)
+{
+    const struct blame *blame = error_blamed();
+    struct redlock_reason reason;
+
+    if (rl == NULL || ret_reason == NULL || !is_size(ret_reason->size))
+        return REDLOCK_E_INVAL;
+    if (client_is_forked(rl) || (rl->blocking != NULL && blocking_is_self(rl->blocking)))
+        return REDLOCK_E_STATE;
+    if (blame == NULL || blame->owner != &rl->leases || number >= mask_count(blame->masters))
+        return REDLOCK_E_INVAL;
+    if (rl->blocking != NULL)
+        blocking_lock(rl->blocking);
+    reason = read_reason(rl, blame, blame_master(blame, number));
+    if (rl->blocking != NULL)
+        blocking_unlock(rl->blocking);
+    copy_out(ret_reason, ret_reason->size, &reason, sizeof reason);
+    return REDLOCK_OK;
+}
+
 /* Rounded up, so that a program that waits so long does not come too early. */
 static uint32_t to_ms_up(drift_span span)
 {

@@ -172,12 +172,13 @@ int inspect_wait(struct redlock *rl, const struct redlock_lease *lease)
 enum msg inspect_loss(struct redlock *rl, const struct redlock_lease *lease, char *text,
                       size_t size)
 {
+    struct blame blame; /* Not needed. */
     enum msg why;
 
     text[0] = '\0';
     if (client_enter(rl) != REDLOCK_OK)
         return MSG_NONE;
-    why = explain_loss(lease, text, size);
+    why = explain_loss(lease, &blame, text, size);
     client_leave(rl);
     return why;
 }

@@ -43,6 +43,11 @@ void waiter_end(struct waiter *waiter, int status)
 {
     waiter->status = status;
     (void)memccpy(waiter->message, error_message(), 0, sizeof waiter->message);
+    if (status != REDLOCK_OK) {
+        waiter->blame.masters = 0;
+        if (error_blamed() != NULL)
+            waiter->blame = *error_blamed();
+    }
     waiter->is_done = true;
 }
 
@@ -50,7 +55,10 @@ void waiter_end(struct waiter *waiter, int status)
 int waiter_done(struct waiter *waiter)
 {
     (void)sem_destroy(&waiter->woken);
-    return error_pass_on(waiter->status, waiter->message);
+    (void)error_pass_on(waiter->status, waiter->message);
+    if (waiter->status != REDLOCK_OK)
+        error_blame(&waiter->blame);
+    return waiter->status;
 }
 
 void waiters_post(struct waiter *next)

@@ -32,6 +32,7 @@ struct waiter {
     bool is_interrupted; /* An interrupt came after it was handed in, or just before. */
     int status;
     char message[ERROR_MESSAGE_MAX];
+    struct blame blame; /* If the call failed. */
 };
 
 /* The calls under way, in the order in which they began. */
@@ -45,9 +46,10 @@ void waiters_remove(struct waiters *waiters, struct waiter *waiter);
 
 /* Prepare a waiter, whose begin is set already. */
 void waiter_init(struct waiter *waiter);
-/* The call is over, with this status and the thread's message.  Does not wake its thread. */
+/* The call is over, with this status and the thread's message and blame.  Does not wake its thread.
+ */
 void waiter_end(struct waiter *waiter, int status);
-/* In the caller's own thread: take over the message.  Returns the status. */
+/* In the caller's own thread: take over the message and the blame.  Returns the status. */
 int waiter_done(struct waiter *waiter);
 
 /* Wake the threads of a list that is linked by next_woken. */

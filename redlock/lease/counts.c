@@ -3,6 +3,8 @@
  */
 #include "redlock/lease/counts.h"
 
+#include "redlock/wire/redis_error.h"
+
 void counts_on_end(const struct redlock_lease *lease, int status, drift_time since, drift_time sent,
                    drift_time now)
 {
@@ -31,7 +33,7 @@ void counts_on_refusal(const struct redlock_lease *lease, unsigned master, const
 {
     struct peer_counts *counts = &lease->leases->masters->peers.counts[master];
 
-    if (vote->forbidden)
+    if (redis_error_is_refusal(vote->why))
         counts->forbidden++;
     else if (vote->vote == QUORUM_VOTE_VOID || vote->outdated || !has_reason)
         counts->void_state++;

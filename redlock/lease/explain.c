@@ -31,27 +31,38 @@ static const char *op_name(enum lease_op op)
 
 /* Which masters answered so in the latest operation. */
 struct answers {
-    quorum_mask silent;  /* They had not answered in time. */
-    quorum_mask refused; /* They refuse this user. */
-    quorum_mask gone;    /* They do not store the lock that is lost. */
-    quorum_mask absent;  /* They never stored it, so they were not asked to renew it. */
+    const uint8_t *why; /* enum why: what they answered the lease.  NULL: there is no lease. */
+    quorum_mask silent; /* They had not answered in time. */
+    quorum_mask gone;   /* They do not store the lock that is lost. */
+    quorum_mask absent; /* They never stored it, so they were not asked to renew it. */
 };
 
 /* What the lease saw of a master.  NONE: nothing, so that what the link says counts. */
 static enum why seen_of(const struct masters *masters, unsigned m, const struct answers *answers)
 {
-    bool is_well = masters_reason(masters, m)->why == WHY_NONE;
+    bool is_up = (masters->peers.up & mask_of(m)) != 0;
 
     if (answers->gone & mask_of(m))
         return WHY_NOT_STORED_NOW;
-    if (answers->absent & masters->peers.up & mask_of(m))
+    if (is_up && (answers->absent & mask_of(m)) != 0)
         return WHY_NOT_STORED;
-    if (masters->peers.up & answers->silent & mask_of(m))
+    if (is_up && (answers->silent & mask_of(m)) != 0)
         return WHY_NO_ANSWER;
-    /* The link keeps the latest refusal of any lease, until a yes to any lease. */
-    if ((masters->peers.up & answers->refused & mask_of(m)) != 0 && is_well)
-        return WHY_FORBIDS;
-    return !masters_is_linked(masters, m) && is_well ? WHY_QUEUE_FULL : WHY_NONE;
+    if (is_up && answers->why != NULL && answers->why[m] != WHY_NONE)
+        return (enum why)answers->why[m];
+    return !masters_is_linked(masters, m) && masters_reason(masters, m)->why == WHY_NONE
+               ? WHY_QUEUE_FULL
+               : WHY_NONE;
+}
+
+/* What the link has seen last.  Of a master that is up it may be an answer to another lease. */
+static void link_trouble(const struct masters *masters, unsigned m, const struct answers *answers,
+                         struct reason *ret_why)
+{
+    *ret_why = *masters_reason(masters, m);
+    if (answers->why != NULL && (masters->peers.up & mask_of(m)) != 0 &&
+        redis_error_is(ret_why->why))
+        reason_set(ret_why, WHY_NONE);
 }
 
 /* What is wrong with a master.  NONE: nothing. */
@@ -66,18 +77,19 @@ static void trouble_of(const struct leases *leases, unsigned m, const struct ans
         return;
     seen = seen_of(masters, m, answers);
     if (seen == WHY_NONE)
-        *ret_why = *masters_reason(masters, m);
+        link_trouble(masters, m, answers, ret_why);
     else
-        reason_set(ret_why, seen);
+        masters_recall(masters, m, seen, ret_why);
     if (seen == WHY_NO_ANSWER)
         ret_why->number = (int)drift_to_ms(leases->reply_timeout);
 }
 
 /* status: that of the call which failed.  The troubles that led to it come first. */
 static void list_troubles(const struct leases *leases, struct answers answers, int status,
-                          char *buf, size_t size)
+                          struct blame *ret_blame, char *buf, size_t size)
 {
     const struct masters *masters = leases->masters;
+    const drift_time now = env_now(leases->env);
     struct trouble troubles[QUORUM_MASTERS_MAX];
 
     for (unsigned m = 0; m < masters->peers.len; m++) {
@@ -85,16 +97,22 @@ static void list_troubles(const struct leases *leases, struct answers answers, i
         trouble_of(leases, m, &answers, &troubles[m].why);
     }
     troubles_weigh(troubles, masters->peers.len, &masters->peers.members, status);
-    troubles_list(troubles, masters->peers.len, env_now(leases->env), buf, size);
+    troubles_list(troubles, masters->peers.len, now, buf, size);
+    blame_init(ret_blame, leases, now);
+    for (unsigned m = 0; m < masters->peers.len; m++)
+        if (troubles[m].why.why != WHY_NONE)
+            blame_add(ret_blame, m, troubles[m].name, &troubles[m].why, troubles[m].decides);
 }
 
 void explain_ready(const struct leases *leases, int status)
 {
     char troubles[ERROR_MESSAGE_MAX];
+    struct blame blame;
 
-    list_troubles(leases, (struct answers){0}, status, troubles, sizeof troubles);
+    list_troubles(leases, (struct answers){0}, status, &blame, troubles, sizeof troubles);
     (void)error_set(status, "ready: %s%s%s", redlock_strerror(status), troubles[0] != 0 ? ": " : "",
                     troubles);
+    error_blame(&blame);
 }
 
 /* Quote the name.  Several names become a list with commas. */
@@ -158,13 +176,14 @@ static const char unconfirmed[] = "too few masters confirmed it";
 
 static struct answers answers_of_op(const struct redlock_lease *lease)
 {
-    return (struct answers){.silent = lease->silent, .refused = lease_refused(lease)};
+    return (struct answers){.why = lease->why, .silent = lease->silent};
 }
 
 void explain_end(const struct redlock_lease *lease, enum lease_op op, int status)
 {
     char name[QUOTED_MAX], troubles[ERROR_MESSAGE_MAX - QUOTED_MAX - 64];
     const char *why = redlock_strerror(status);
+    struct blame blame = {.masters = 0};
     char taken[48];
 
     if (status == REDLOCK_OK) {
@@ -174,7 +193,8 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
     quote_names(lease, name, sizeof name);
     troubles[0] = 0;
     if (outlook_is_status(status) || status == REDLOCK_TOO_LATE)
-        list_troubles(lease->leases, answers_of_op(lease), status, troubles, sizeof troubles);
+        list_troubles(lease->leases, answers_of_op(lease), status, &blame, troubles,
+                      sizeof troubles);
     if (lease_kind(lease)->explain != NULL)
         lease_kind(lease)->explain(lease, status, troubles, sizeof troubles);
     if (op == LEASE_OP_EXTEND && is_revoked(lease))
@@ -193,14 +213,16 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
         why = "the client was closed meanwhile";
     (void)error_set(status, "%s %s: %s%s%s", op_name(op), name, why, troubles[0] != 0 ? ": " : "",
                     troubles);
+    error_blame(&blame);
 }
 
 void explain_unconfirmed(const struct redlock_lease *lease)
 {
     char name[QUOTED_MAX], troubles[ERROR_MESSAGE_MAX];
+    struct blame blame; /* Not needed. */
 
     quote_names(lease, name, sizeof name);
-    list_troubles(lease->leases, answers_of_op(lease), REDLOCK_UNREACHABLE, troubles,
+    list_troubles(lease->leases, answers_of_op(lease), REDLOCK_UNREACHABLE, &blame, troubles,
                   sizeof troubles);
     env_log(lease->leases->env, REDLOCK_LOG_WARNING, MSG_NO_MAJORITY, "release %s: %s%s%s", name,
             unconfirmed, troubles[0] != '\0' ? ": " : "", troubles);
@@ -210,13 +232,15 @@ int explain_wait(const struct redlock_lease *lease)
 {
     const struct leases *leases = lease->leases;
     char troubles[ERROR_MESSAGE_MAX];
+    struct blame blame; /* Not needed. */
     drift_span left;
     enum outlook outlook;
 
     if (!lease_is_waiting(lease) || lease->q.contended)
         return REDLOCK_OK;
     outlook = masters_outlook(leases->masters, lease_refused(lease), env_now(leases->env), &left);
-    list_troubles(leases, answers_of_op(lease), outlook_status(outlook), troubles, sizeof troubles);
+    list_troubles(leases, answers_of_op(lease), outlook_status(outlook), &blame, troubles,
+                  sizeof troubles);
     if (troubles[0] == 0)
         return REDLOCK_OK;
     explain_end(lease, LEASE_OP_LOCK, outlook_status(outlook));
@@ -234,8 +258,8 @@ static struct answers answers_of(const struct redlock_lease *lease)
     const quorum_mask known = storing(lease);
 
     return (struct answers){
+        .why = lease->why,
         .silent = lease->silent,
-        .refused = lease_refused(lease),
         .gone = lease->gone,
         .absent = known != 0 ? (quorum_mask)~known : 0,
     };
@@ -271,7 +295,8 @@ static size_t count_renewals(const struct members *members, quorum_mask renewed,
                             all, all / 2 + 1);
 }
 
-enum msg explain_loss(const struct redlock_lease *lease, char *buf, size_t size)
+enum msg explain_loss(const struct redlock_lease *lease, struct blame *ret_blame, char *buf,
+                      size_t size)
 {
     const struct members *members = &lease->leases->masters->peers.members;
     quorum_mask renewed = renewing(lease);
@@ -279,6 +304,7 @@ enum msg explain_loss(const struct redlock_lease *lease, char *buf, size_t size)
 
     assert(size >= LOSS_SIZE_MIN);
     buf[0] = '\0';
+    ret_blame->masters = 0;
     if (is_revoked(lease)) {
         (void)snprintf(buf, size, "%s", lease->leases->revoked.text);
         return MSG_REVOKED;
@@ -287,8 +313,23 @@ enum msg explain_loss(const struct redlock_lease *lease, char *buf, size_t size)
         return MSG_NONE;
     if (quorum_is_held(&lease->q))
         len = count_renewals(members, renewed, buf, size);
-    list_troubles(lease->leases, answers_of(lease), REDLOCK_UNREACHABLE, buf + len, size - len);
+    list_troubles(lease->leases, answers_of(lease), REDLOCK_UNREACHABLE, ret_blame, buf + len,
+                  size - len);
     return members_decide(members, members_all(members) & (quorum_mask)~lease->gone)
                ? MSG_NO_MAJORITY
                : MSG_NOT_STORED;
+}
+
+void explain_lost(const struct redlock_lease *lease)
+{
+    char name[QUOTED_MAX], why[ERROR_MESSAGE_MAX - QUOTED_MAX - 64];
+    struct blame blame;
+
+    if (explain_loss(lease, &blame, why, sizeof why) == MSG_NONE) {
+        error_clear();
+        return;
+    }
+    quote_names(lease, name, sizeof name);
+    (void)error_set(REDLOCK_LOST, "lease %s: %s", name, why);
+    error_blame(&blame);
 }

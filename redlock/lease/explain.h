@@ -4,17 +4,18 @@
 #ifndef REDLOCK_EXPLAIN_H
 #define REDLOCK_EXPLAIN_H
 
+#include "redlock/base/blame.h"
 #include "redlock/base/message.h"
 #include "redlock/lease/state.h"
 
-/* Set the thread's message: why op ended with status. */
+/* Set the thread's message, and whom it blames: why op ended with status. */
 void explain_end(const struct redlock_lease *lease, enum lease_op op, int status);
 
 /* Log why an unlock ended UNREACHABLE.  A caller whose work is done may not look at its status, as
  * at the end of a scope in C++. */
 void explain_unconfirmed(const struct redlock_lease *lease);
 
-/* Set the thread's message: why too few masters may vote. */
+/* The same: why too few masters may vote. */
 void explain_ready(const struct leases *leases, int status);
 
 /* Set the thread's message: which masters keep the lock from being acquired.  Returns the status
@@ -36,6 +37,10 @@ void explain_revoked(const struct redlock_lease *lease, unsigned master, const c
  *   MSG_NONE         No master is at fault, and the text is "".
  * size must be at least 128.
  */
-enum msg explain_loss(const struct redlock_lease *lease, char *buf, size_t size);
+enum msg explain_loss(const struct redlock_lease *lease, struct blame *ret_blame, char *buf,
+                      size_t size);
+
+/* Set the thread's message, and whom it blames: the same, or none. */
+void explain_lost(const struct redlock_lease *lease);
 
 #endif /* REDLOCK_EXPLAIN_H */

@@ -14,9 +14,9 @@
 #include "redlock/lease/explain.h"
 #include "redlock/lease/table.h"
 
-/* A client with 100 000 leases takes 512 bytes of heap for each, without names: this struct, and
+/* A client with 100 000 leases takes 528 bytes of heap for each, without names: this struct, and
  * up to 42 bytes for the slot, the alarm, and spare room in their tables (test/bench/leases.c). */
-_Static_assert(sizeof(struct redlock_lease) <= 416, "a lease has grown");
+_Static_assert(sizeof(struct redlock_lease) <= 432, "a lease has grown");
 
 /* ---- Allocation ---- */
 
@@ -460,6 +460,7 @@ static void on_vote(struct redlock_lease *lease, unsigned master, const struct a
     enum quorum_command command = (enum quorum_command)ask->what;
     bool in_full = (ask->flags & ASK_IN_FULL) != 0;
     bool lacks_script = vote->noscript && kind_is_script(kind, command) && !in_full;
+    enum why seen = lacks_script ? WHY_NONE : why != NULL ? why->why : vote->why;
     struct quorum_event event = {
         .type = QUORUM_EV_REPLY,
         .master = master,
@@ -486,6 +487,7 @@ static void on_vote(struct redlock_lease *lease, unsigned master, const struct a
     if (vote->vote == QUORUM_VOTE_YES && !masters_count(masters, master, command, lease->q.sent)) {
         event.vote = stores(command) ? QUORUM_VOTE_VOID : QUORUM_VOTE_NONE;
         masters->peers.counts[master].void_clock++;
+        seen = masters_reason(masters, master)->why;
     }
     if (vote->vote == QUORUM_VOTE_YES && command == QUORUM_CMD_RAISE)
         masters_raised(masters, master, vote->counter);
@@ -496,7 +498,7 @@ static void on_vote(struct redlock_lease *lease, unsigned master, const struct a
     if (begins(command) && vote->vote == QUORUM_VOTE_YES && ask->number != lease->q.round)
         lease->leases->env->stats.late_yes++;
     lease_note_gone(lease, &event);
-    lease_note_refusal(lease, master, command, vote->forbidden);
+    lease_note_why(lease, master, command, seen);
     lease_step(lease, &event);
     lease_reap(lease);
 }
@@ -578,7 +580,9 @@ void leases_on_set(struct leases *leases, quorum_mask joined, quorum_mask left)
         if (lease == NULL)
             continue;
         lease->silent &= (quorum_mask)~left;
-        lease->refused &= (quorum_mask)~left;
+        for (unsigned m = 0; left >> m != 0; m++)
+            if (left & mask_of(m))
+                lease->why[m] = WHY_NONE;
         if (lease_kind(lease)->on_left != NULL)
             lease_kind(lease)->on_left(lease, left);
         lease_step(lease, &event);

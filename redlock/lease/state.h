@@ -24,6 +24,7 @@
 #include "redlock/lease/owner.h"
 #include "redlock/masters/masters.h"
 #include "redlock/redlock.h"
+#include "redlock/wire/redis_error.h"
 
 struct waiter;
 
@@ -55,10 +56,12 @@ struct redlock_lease {
     uint8_t token_len;    /* The length of the token and its note. */
     /* Masters that had not answered when the operation, or the latest extension, timed out. */
     quorum_mask silent;
-    quorum_mask refused; /* Masters whose latest answer was that they refuse this user. */
-    uint16_t name_len;
     quorum_mask gone; /* Masters that said, when asked to extend it, that they do not store it. */
-    uint8_t kind;     /* enum kind_id */
+    uint16_t name_len;
+    /* enum why: what the latest answer of each master to this lease says is wrong.  Its words are
+     * kept by the link, until its next answer to any lease. */
+    uint8_t why[QUORUM_MASTERS_MAX];
+    uint8_t kind; /* enum kind_id */
     /* Of several names: the index of the one last found taken, if any was. */
     uint8_t taken : 7;
     bool has_taken : 1;
@@ -168,20 +171,22 @@ static inline void lease_note_gone(struct redlock_lease *lease, const struct quo
 }
 
 /* What a master answers to a release says nothing about the rights to lock. */
-static inline void lease_note_refusal(struct redlock_lease *lease, unsigned master,
-                                      enum quorum_command command, bool forbidden)
+static inline void lease_note_why(struct redlock_lease *lease, unsigned master,
+                                  enum quorum_command command, enum why why)
 {
-    if (command == QUORUM_CMD_RELEASE)
-        return;
-    lease->refused = mask_without(lease->refused, master);
-    if (forbidden)
-        lease->refused |= mask_of(master);
+    if (command != QUORUM_CMD_RELEASE || lease->op == LEASE_OP_UNLOCK)
+        lease->why[master] = (uint8_t)why;
 }
 
 /* Masters that refuse this user, as they have answered last.  A silent one has not answered. */
 static inline quorum_mask lease_refused(const struct redlock_lease *lease)
 {
-    return lease->refused & (quorum_mask)~lease->silent;
+    quorum_mask refused = 0;
+
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
+        if (redis_error_is_refusal((enum why)lease->why[m]))
+            refused |= mask_of(m);
+    return refused & (quorum_mask)~lease->silent;
 }
 
 /* Whether the lease asks for the lock, or pauses between two attempts. */

@@ -473,6 +473,18 @@ const struct reason *masters_reason(const struct masters *masters, unsigned m)
     return why;
 }
 
+void masters_recall(const struct masters *masters, unsigned m, enum why seen,
+                    struct reason *ret_why)
+{
+    *ret_why = *masters_reason(masters, m);
+    if (ret_why->why == seen)
+        return;
+    reason_set(ret_why, seen);
+    if (reason_message(ret_why) == MSG_CLOCK &&
+        !clocks_explain(&masters->clocks, m, env_now(masters->peers.env), ret_why))
+        reason_set(ret_why, WHY_NONE);
+}
+
 bool masters_concern(const struct masters *masters, unsigned m)
 {
     return masters->peers.links[m] != NULL &&

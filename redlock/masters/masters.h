@@ -122,6 +122,10 @@ void masters_note(struct masters *masters, unsigned m, const struct reason *why)
 void masters_relink(struct masters *masters, unsigned m, const struct reason *why);
 const char *masters_name(const struct masters *masters, unsigned m);
 const struct reason *masters_reason(const struct masters *masters, unsigned m);
+/* The reason of this kind that a lease has seen: with the words of the link's latest reason if that
+ * is of the same kind, and with the time for which a clock keeps the vote away now. */
+void masters_recall(const struct masters *masters, unsigned m, enum why seen,
+                    struct reason *ret_why);
 /* True if the link is up and has room. */
 bool masters_is_linked(const struct masters *masters, unsigned m);
 /* True if the link is up, though its queue may be full, or the master may not vote. */

@@ -297,7 +297,7 @@ void proof_on_count(struct proof *proof, unsigned master, const struct ask *ask,
     if (!is_of(held, ask))
         return;
     yes = &held->yes[held->len - 1];
-    yes->vote.forbidden = vote.forbidden;
+    yes->vote.why = vote.why;
     if (reply->type == REPLY_ERROR || vote.relink)
         return;
     if (vote.counter != 0)
@@ -307,6 +307,7 @@ void proof_on_count(struct proof *proof, unsigned master, const struct ask *ask,
         yes->vote.vote = QUORUM_VOTE_YES;
         return;
     }
+    yes->vote.why = WHY_COUNTER;
     reason_set(&why, WHY_COUNTER);
     link_note(link, &why);
 }

@@ -89,6 +89,11 @@ enum why redis_error_kind(const char *text)
     return kind_at(text);
 }
 
+bool redis_error_is(enum why why)
+{
+    return why >= WHY_ERROR_LOGIN && why <= WHY_ERROR;
+}
+
 bool redis_error_is_refusal(enum why why)
 {
     return why == WHY_ERROR_RIGHT || why == WHY_ERROR_LOGIN;

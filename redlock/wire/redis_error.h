@@ -16,6 +16,9 @@ struct reply;
 /* The kind of an error of Redis 5 to 8 or of Valkey: WHY_ERROR, or one of those that begin so. */
 enum why redis_error_kind(const char *text);
 
+/* True: it is the kind of an error of Redis. */
+bool redis_error_is(enum why why);
+
 /* True: the user has no right to the command, or has not logged in. */
 bool redis_error_is_refusal(enum why why);
 

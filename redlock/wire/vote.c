@@ -33,8 +33,8 @@ static struct vote count_error(const struct reply *reply)
 
     return (struct vote){
         .vote = why == WHY_ERROR_TYPE ? QUORUM_VOTE_NO : QUORUM_VOTE_NONE,
+        .why = why,
         .noscript = why == WHY_ERROR_SCRIPT,
-        .forbidden = redis_error_is_refusal(why),
         /* Its state has changed since the handshake. */
         .relink = why == WHY_ERROR_LOGIN || why == WHY_ERROR_REPLICA || why == WHY_ERROR_LOADING ||
                   why == WHY_ERROR_MASTER_DOWN,

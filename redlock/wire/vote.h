@@ -14,6 +14,7 @@
 /* Kept small: each answer becomes one, and struct proof stores those that wait. */
 struct vote {
     enum quorum_vote vote : 8;
+    enum why why : 8; /* The kind of the error.  NONE: it was none. */
     /* The master lacks the script: ask again with the script in full.  The vote is NONE. */
     bool noscript : 1;
     bool outdated : 1;  /* The field epoch of the marker is another one: read the marker again. */
@@ -21,7 +22,6 @@ struct vote {
     bool hints : 1;     /* With a no to a permit: hint is set. */
     bool revoked : 1;   /* EXTEND: a text has revoked the lock at this master. */
     bool is_queued : 1; /* With a no to a waiter in a queue: number is set, not counter. */
-    bool forbidden : 1; /* The master refuses this user.  The vote is no yes. */
     /* The number is above the known high-water mark.  If the master loses its data,
      * no other master may know it: see guard.h. */
     bool unkept;
@@ -43,7 +43,7 @@ struct vote {
  * - EXTEND: a text that revoked the lock is no, and sets revoked.
  * - -WRONGTYPE is no: the key is there and holds no lock of ours.
  * - Every other error is no vote.  -NOSCRIPT sets noscript.  -READONLY, -NOAUTH, -LOADING and
- *   -MASTERDOWN set relink.  An error about passwords and rights sets forbidden.
+ *   -MASTERDOWN set relink.  Each error sets why.
  * - A reply of a type that the command cannot have is no vote and sets relink.
  */
 struct vote vote_read(enum quorum_command command, const struct reply *reply);

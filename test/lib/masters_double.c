@@ -139,6 +139,12 @@ const struct reason *masters_reason(const struct masters *all, unsigned m)
     return &none;
 }
 
+void masters_recall(const struct masters *all, unsigned m, enum why seen, struct reason *ret_why)
+{
+    (void)all, (void)m;
+    reason_set(ret_why, seen);
+}
+
 bool masters_is_linked(const struct masters *all, unsigned m)
 {
     return (all->peers.up & mask_of(m)) != 0;

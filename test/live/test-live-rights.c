@@ -16,6 +16,7 @@ static struct cluster three;
 struct ending {
     const char *name;
     bool fence;
+    struct redlock_lease *lease;
     int status;
     char message[256];
 };
@@ -56,13 +57,12 @@ static void open_limited(struct party *party, uint32_t reply_timeout_ms)
 static void begin_lock(struct party *party, struct ending *ending)
 {
     struct redlock_lock_options opts;
-    struct redlock_lease *lease;
 
     redlock_lock_options_init(&opts);
     opts.ttl_ms = 60000;
     opts.fence = ending->fence;
     ending->status = PILOT_NEVER;
-    CHECK_INT(redlock_lock_async(party->rl, ending->name, &opts, on_end, ending, &lease),
+    CHECK_INT(redlock_lock_async(party->rl, ending->name, &opts, on_end, ending, &ending->lease),
               REDLOCK_OK);
 }
 
@@ -112,4 +112,62 @@ TEST(an_allowed_lock_behind_a_forbidden_one)
     party_close_all(&party, 1);
 }
 
-CHECK_MAIN(RUN(a_forbidden_lock_beside_an_allowed_one), RUN(an_allowed_lock_behind_a_forbidden_one))
+/* The memory of all masters is full: they refuse to store, and still release. */
+static void fill_up(bool is_full)
+{
+    for (unsigned m = 0; m < 3; m++)
+        CHECK_STR(server_text(&three.server[m], "CONFIG SET maxmemory %d", is_full ? 1 : 0), "OK");
+}
+
+/* Both fail at the same masters, each for its own reason.  The latest refusal that a link has seen
+ * is that of the second. */
+static void fail_beside(const char *first, const char *second)
+{
+    struct ending endings[2] = {{.name = first}, {.name = second}};
+    struct party party;
+
+    check_row = first;
+    open_limited(&party, PILOT_REPLY_TIMEOUT_MS);
+    fill_up(true);
+    for (unsigned i = 0; i < 2; i++)
+        begin_lock(&party, &endings[i]);
+    for (unsigned i = 0; i < 2; i++) {
+        bool is_no = strcmp(endings[i].name, "no") == 0;
+
+        CHECK(party_until(is_over, &endings[i]));
+        CHECK_INT(endings[i].status, is_no ? REDLOCK_E_FORBIDDEN : REDLOCK_UNREACHABLE);
+        CHECK_HAS(endings[i].message, is_no ? "NOPERM" : "OOM");
+        CHECK(strstr(endings[i].message, is_no ? "OOM" : "NOPERM") == NULL);
+    }
+    fill_up(false);
+    party_close_all(&party, 1);
+}
+
+TEST(two_locks_that_fail_for_different_reasons)
+{
+    fail_beside("no", "ok");
+    fail_beside("ok", "no");
+}
+
+/* The masters confirm the release behind the refusal. */
+TEST(a_refused_lock_beside_a_release)
+{
+    struct ending held = {.name = "ok-held"}, refused = {.name = "ok"};
+    struct party party;
+
+    open_limited(&party, PILOT_REPLY_TIMEOUT_MS);
+    begin_lock(&party, &held);
+    CHECK(party_until(is_over, &held));
+    CHECK_INT(held.status, REDLOCK_OK);
+    fill_up(true);
+    begin_lock(&party, &refused);
+    CHECK_INT(redlock_unlock_async(held.lease, NULL, NULL), REDLOCK_OK);
+    CHECK(party_until(is_over, &refused));
+    CHECK_INT(refused.status, REDLOCK_UNREACHABLE);
+    CHECK_HAS(refused.message, "OOM");
+    fill_up(false);
+    party_close_all(&party, 1);
+}
+
+CHECK_MAIN(RUN(a_forbidden_lock_beside_an_allowed_one), RUN(an_allowed_lock_behind_a_forbidden_one),
+           RUN(two_locks_that_fail_for_different_reasons), RUN(a_refused_lock_beside_a_release))

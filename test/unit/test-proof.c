@@ -81,7 +81,7 @@ static void on_vote(void *cookie, unsigned master, const struct ask *ask, const 
     CHECK(got_len < sizeof got / sizeof *got);
     got[got_len++] = vote->vote;
     has_place = vote->is_queued;
-    is_refused = vote->forbidden;
+    is_refused = vote->why == WHY_ERROR_RIGHT;
 }
 
 /* ---- Steps of the tests ---- */

@@ -113,5 +113,23 @@ TEST(what_is_said_of_all_commands_is_told_in_our_words)
     CHECK_STR(words_of(&why), "SCRIPT LOAD: NOREPLICAS Not enough");
 }
 
+/* Its words may be gone when a lease that was refused fails. */
+TEST(an_error_without_its_words_is_told)
+{
+    char text[REASON_TEXT_MAX];
+    struct reason why;
+
+    for (unsigned i = WHY_ERROR_LOGIN; i <= WHY_ERROR; i++) {
+        CHECK(redis_error_is((enum why)i));
+        reason_set(&why, (enum why)i);
+        CHECK(reason_write(&why, 0, text, sizeof text) > 0);
+    }
+    CHECK(!redis_error_is(WHY_ERROR_LOGIN - 1) && !redis_error_is(WHY_ERROR + 1));
+    reason_quote(&why, WHY_ERROR_FULL, "OOM no", NULL);
+    (void)reason_write(&why, 0, text, sizeof text);
+    CHECK_STR(text, "OOM no");
+}
+
 CHECK_MAIN(RUN(an_error_has_a_kind), RUN(an_error_is_quoted),
-           RUN(what_is_said_of_all_commands_is_told_in_our_words))
+           RUN(what_is_said_of_all_commands_is_told_in_our_words),
+           RUN(an_error_without_its_words_is_told))

@@ -45,69 +45,113 @@ static const struct {
     {REPLY_OTHER, "OK", 1, {.vote = NONE, .relink = true}, {.vote = NONE, .relink = true}},
 
     /* Errors.  Only type and text count, not the integer of an earlier reply. */
-    {REPLY_ERROR, "WRONGTYPE " WRONG_KIND, 1, {.vote = NO}, {.vote = NO}},
-    {REPLY_ERROR, "WRONGTYPE", 1, {.vote = NO}, {.vote = NO}},
-    {REPLY_ERROR, "WRONGTYPES", 1, {.vote = NONE}, {.vote = NONE}},
-    {REPLY_ERROR, "ERR WRONGTYPE", 1, {.vote = NONE}, {.vote = NONE}},
+    {REPLY_ERROR,
+     "WRONGTYPE " WRONG_KIND,
+     1,
+     {.vote = NO, .why = WHY_ERROR_TYPE},
+     {.vote = NO, .why = WHY_ERROR_TYPE}},
+    {REPLY_ERROR,
+     "WRONGTYPE",
+     1,
+     {.vote = NO, .why = WHY_ERROR_TYPE},
+     {.vote = NO, .why = WHY_ERROR_TYPE}},
+    {REPLY_ERROR,
+     "WRONGTYPES",
+     1,
+     {.vote = NONE, .why = WHY_ERROR},
+     {.vote = NONE, .why = WHY_ERROR}},
+    {REPLY_ERROR,
+     "ERR WRONGTYPE",
+     1,
+     {.vote = NONE, .why = WHY_ERROR},
+     {.vote = NONE, .why = WHY_ERROR}},
     {REPLY_ERROR,
      "NOSCRIPT No matching script. Please use EVAL.",
      1,
-     {.vote = NONE, .noscript = true},
-     {.vote = NONE, .noscript = true}},
+     {.vote = NONE, .why = WHY_ERROR_SCRIPT, .noscript = true},
+     {.vote = NONE, .why = WHY_ERROR_SCRIPT, .noscript = true}},
     {REPLY_ERROR,
      "READONLY You can't write against a read only replica.",
      1,
-     {.vote = NONE, .relink = true},
-     {.vote = NONE, .relink = true}},
+     {.vote = NONE, .why = WHY_ERROR_REPLICA, .relink = true},
+     {.vote = NONE, .why = WHY_ERROR_REPLICA, .relink = true}},
     {REPLY_ERROR,
      "NOAUTH Authentication required.",
      1,
-     {.vote = NONE, .relink = true, .forbidden = true},
-     {.vote = NONE, .relink = true, .forbidden = true}},
+     {.vote = NONE, .why = WHY_ERROR_LOGIN, .relink = true},
+     {.vote = NONE, .why = WHY_ERROR_LOGIN, .relink = true}},
     {REPLY_ERROR,
      "LOADING Redis is loading the dataset in memory",
      1,
-     {.vote = NONE, .relink = true},
-     {.vote = NONE, .relink = true}},
+     {.vote = NONE, .why = WHY_ERROR_LOADING, .relink = true},
+     {.vote = NONE, .why = WHY_ERROR_LOADING, .relink = true}},
     {REPLY_ERROR,
      "MASTERDOWN Link with MASTER is down",
      1,
-     {.vote = NONE, .relink = true},
-     {.vote = NONE, .relink = true}},
-    {REPLY_ERROR, "LOADINGS", 1, {.vote = NONE}, {.vote = NONE}},
-    {REPLY_ERROR, "LOADIN", 1, {.vote = NONE}, {.vote = NONE}},
-    {REPLY_ERROR, "ERR unknown command", 1, {.vote = NONE}, {.vote = NONE}},
-    {REPLY_ERROR, "ERR READONLY", 1, {.vote = NONE}, {.vote = NONE}},
-    {REPLY_ERROR, "OOM command not allowed", 1, {.vote = NONE}, {.vote = NONE}},
-    {REPLY_ERROR, "BUSY Redis is busy running a script.", 1, {.vote = NONE}, {.vote = NONE}},
-    {REPLY_ERROR, "MISCONF Errors writing to the AOF file", 1, {.vote = NONE}, {.vote = NONE}},
+     {.vote = NONE, .why = WHY_ERROR_MASTER_DOWN, .relink = true},
+     {.vote = NONE, .why = WHY_ERROR_MASTER_DOWN, .relink = true}},
+    {REPLY_ERROR,
+     "LOADINGS",
+     1,
+     {.vote = NONE, .why = WHY_ERROR},
+     {.vote = NONE, .why = WHY_ERROR}},
+    {REPLY_ERROR, "LOADIN", 1, {.vote = NONE, .why = WHY_ERROR}, {.vote = NONE, .why = WHY_ERROR}},
+    {REPLY_ERROR,
+     "ERR unknown command",
+     1,
+     {.vote = NONE, .why = WHY_ERROR_COMMAND},
+     {.vote = NONE, .why = WHY_ERROR_COMMAND}},
+    {REPLY_ERROR,
+     "ERR READONLY",
+     1,
+     {.vote = NONE, .why = WHY_ERROR},
+     {.vote = NONE, .why = WHY_ERROR}},
+    {REPLY_ERROR,
+     "OOM command not allowed",
+     1,
+     {.vote = NONE, .why = WHY_ERROR_FULL},
+     {.vote = NONE, .why = WHY_ERROR_FULL}},
+    {REPLY_ERROR,
+     "BUSY Redis is busy running a script.",
+     1,
+     {.vote = NONE, .why = WHY_ERROR},
+     {.vote = NONE, .why = WHY_ERROR}},
+    {REPLY_ERROR,
+     "MISCONF Errors writing to the AOF file",
+     1,
+     {.vote = NONE, .why = WHY_ERROR_FULL},
+     {.vote = NONE, .why = WHY_ERROR_FULL}},
     {REPLY_ERROR,
      "NOPERM this user has no permissions",
      1,
-     {.vote = NONE, .forbidden = true},
-     {.vote = NONE, .forbidden = true}},
-    {REPLY_ERROR, "MOVED 866 127.0.0.1:7002", 1, {.vote = NONE}, {.vote = NONE}},
-    {REPLY_ERROR, "OK", 1, {.vote = NONE}, {.vote = NONE}},
-    {REPLY_ERROR, "", 1, {.vote = NONE}, {.vote = NONE}},
+     {.vote = NONE, .why = WHY_ERROR_RIGHT},
+     {.vote = NONE, .why = WHY_ERROR_RIGHT}},
+    {REPLY_ERROR,
+     "MOVED 866 127.0.0.1:7002",
+     1,
+     {.vote = NONE, .why = WHY_ERROR_CLUSTER},
+     {.vote = NONE, .why = WHY_ERROR_CLUSTER}},
+    {REPLY_ERROR, "OK", 1, {.vote = NONE, .why = WHY_ERROR}, {.vote = NONE, .why = WHY_ERROR}},
+    {REPLY_ERROR, "", 1, {.vote = NONE, .why = WHY_ERROR}, {.vote = NONE, .why = WHY_ERROR}},
 
     /* Errors inside a script, as reported by Redis up to version 6. */
     {REPLY_ERROR,
      "ERR Error running script (call to f_b998): @user_script:1: WRONGTYPE " WRONG_KIND,
      1,
-     {.vote = NO},
-     {.vote = NO}},
+     {.vote = NO, .why = WHY_ERROR_TYPE},
+     {.vote = NO, .why = WHY_ERROR_TYPE}},
     {REPLY_ERROR,
      "ERR Error running script (call to f_b998): @user_script:1: @user_script: 1: -READONLY You "
      "can't write against a read only replica.",
      1,
-     {.vote = NONE, .relink = true},
-     {.vote = NONE, .relink = true}},
+     {.vote = NONE, .why = WHY_ERROR_REPLICA, .relink = true},
+     {.vote = NONE, .why = WHY_ERROR_REPLICA, .relink = true}},
     {REPLY_ERROR,
      "ERR Error running script (call to f_b998): @user_script:1: user_script:1: attempt to call "
      "nil",
      1,
-     {.vote = NONE},
-     {.vote = NONE}},
+     {.vote = NONE, .why = WHY_ERROR},
+     {.vote = NONE, .why = WHY_ERROR}},
 };
 
 static void check_vote(struct vote got, struct vote want)
@@ -117,7 +161,7 @@ static void check_vote(struct vote got, struct vote want)
     CHECK_INT(got.relink, want.relink);
     CHECK_INT(got.revoked, want.revoked);
     CHECK_INT(got.outdated, want.outdated);
-    CHECK_INT(got.forbidden, want.forbidden);
+    CHECK_INT(got.why, want.why);
     CHECK_UINT(got.counter, want.counter);
 }
 
@@ -189,13 +233,16 @@ TEST(what_counts_and_fails_counts_nothing)
     check_vote(vote_number(&reply), (struct vote){.vote = NONE, .relink = true});
     reply.type = REPLY_ERROR;
     reply.text = ahead;
-    check_vote(vote_read(QUORUM_CMD_RAISE, &reply), (struct vote){.vote = NONE});
-    check_vote(vote_number(&reply), (struct vote){.vote = NONE});
+    check_vote(vote_read(QUORUM_CMD_RAISE, &reply), (struct vote){.vote = NONE, .why = WHY_ERROR});
+    check_vote(vote_number(&reply), (struct vote){.vote = NONE, .why = WHY_ERROR});
     reply.text = noscript;
-    check_vote(vote_read(QUORUM_CMD_RAISE, &reply), (struct vote){.vote = NONE, .noscript = true});
+    check_vote(vote_read(QUORUM_CMD_RAISE, &reply),
+               (struct vote){.vote = NONE, .why = WHY_ERROR_SCRIPT, .noscript = true});
     reply.text = wrong; /* The name has the wrong type; in reply to a count, the marker has. */
-    check_vote(vote_read(QUORUM_CMD_RAISE, &reply), (struct vote){.vote = NO});
-    check_vote(vote_number(&reply), (struct vote){.vote = NONE, .relink = true});
+    check_vote(vote_read(QUORUM_CMD_RAISE, &reply),
+               (struct vote){.vote = NO, .why = WHY_ERROR_TYPE});
+    check_vote(vote_number(&reply),
+               (struct vote){.vote = NONE, .why = WHY_ERROR_TYPE, .relink = true});
 }
 
 TEST(a_text_that_revoked_the_lock_is_no)

@@ -32,7 +32,7 @@ enum query { QUERY_USED, QUERY_SET, QUERY_LOOK, QUERY_GIVE, QUERY_WRITES };
 
 /* What a master answered: with --new, or when it was asked whether it takes writes. */
 struct said {
-    bool answered;
+    unsigned owing; /* Answers that are to come. */
     bool is_used;
     char belongs[SET_WHY_MAX];    /* Which set or claim it belongs to, for a message.  "": none. */
     struct guard_look look;       /* The marker, if it has no epoch. */
@@ -284,7 +284,7 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
     struct said *said = &init->said[master];
     struct marker marker;
 
-    said->answered = true;
+    said->owing -= said->owing > 0;
     if (query == QUERY_WRITES && reply != NULL)
         init->refusing |=
             writes_are_refused(reply, said->error, sizeof said->error) ? mask_of(master) : 0;
@@ -351,11 +351,11 @@ static void ask(struct init *init, unsigned m, enum query query)
     const struct inspect_master master = master_of(init, m);
     char command[WIRE_MAX];
 
-    init->said[m].answered = !master.is_linked;
+    init->said[m].owing = master.is_linked;
     if (!master.is_linked)
         take_error(&init->said[m], master.error);
     else if (query == QUERY_WRITES)
-        writes_ask(init->rl, m, QUERY_WRITES);
+        init->said[m].owing = writes_ask(init->rl, m, QUERY_WRITES);
     else
         inspect_query(init->rl, m, query, command, write_query(init, m, query, command));
 }
@@ -363,7 +363,7 @@ static void ask(struct init *init, unsigned m, enum query query)
 static bool all_answered(const struct init *init)
 {
     for (unsigned m = 0; m < init->masters; m++)
-        if (!init->said[m].answered)
+        if (init->said[m].owing > 0)
             return false;
     return true;
 }
@@ -392,9 +392,9 @@ static int ask_all(struct init *init, enum query query)
     for (unsigned m = 0; m < init->masters; m++) {
         const struct said *said = &init->said[m];
 
-        if (said->answered && said->error[0] == 0)
+        if (said->owing == 0 && said->error[0] == 0)
             continue;
-        say_of(init, m, said->answered ? said->error : "does not answer in time");
+        say_of(init, m, said->owing == 0 ? said->error : "does not answer in time");
         code = CLI_UNREACHABLE;
     }
     return code;

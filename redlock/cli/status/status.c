@@ -130,8 +130,7 @@ static void ask(struct status *status, unsigned master)
     report->asked = true;
     report->asked_at = read_clock();
     ask_one(status, master, QUERY_TIME, (const char *[]){"TIME", NULL});
-    report->questions++;
-    writes_ask(status->rl, master, QUERY_WRITES);
+    report->questions += writes_ask(status->rl, master, QUERY_WRITES);
     if (client.restart_guard) {
         report->questions++;
         inspect_query(status->rl, master, QUERY_LOOK, look, marker_look(look, &seen.info, 0, 0, 0));

@@ -107,7 +107,9 @@ static unsigned count_linked(const struct init *init)
 
 static bool is_connecting(const struct init *init)
 {
-    return inspect_client(init->rl).connecting != 0;
+    const struct inspect_client client = inspect_client(init->rl);
+
+    return (client.linked | client.unlinked) != members_first(client.masters).to;
 }
 
 static drift_time now_of(const struct init *init)

@@ -28,7 +28,7 @@ struct view {
     struct redlock *rl;
     struct members lists;
     quorum_mask up;    /* Masters that may vote. */
-    quorum_mask tells; /* The same, and those that would if they took writes. */
+    quorum_mask tells; /* The same, and those that would if they took writes, and had the time. */
     bool is_known;     /* A majority tells, and was scanned. */
     bool founds_none;  /* They are no set, and clients cannot make them one now. */
     size_t name_width, holder_width;
@@ -234,11 +234,13 @@ static void write_why(const struct view *view, unsigned m, char why[INSPECT_TEXT
 {
     bool is_told = view->page->errors[m][0] != '\0' || (view->up & mask_of(m)) != 0;
     const char *refusal = view->page->refusals[m];
+    const struct inspect_master master = inspect_master(view->rl, m);
 
     (void)snprintf(why, INSPECT_TEXT_MAX, "%s",
                    is_told              ? ""
                    : refusal[0] != '\0' ? refusal
-                                        : inspect_master(view->rl, m).error);
+                   : master.is_barred   ? master.clock
+                                        : master.error);
 }
 
 /* On a page, a message is a part of it.  It does not say again what the one before says. */
@@ -392,13 +394,15 @@ int page_print(struct page *page, struct redlock *rl)
 {
     const struct inspect_client client = inspect_client(rl);
     struct view view = {.page = page, .rl = rl, .lists = client.lists};
-    quorum_mask refusing = 0;
+    quorum_mask refusing = 0, barred = 0;
     int code;
 
-    for (unsigned m = 0; m < client.masters; m++)
+    for (unsigned m = 0; m < client.masters; m++) {
         refusing |= page->refusals[m][0] != '\0' ? mask_of(m) : 0;
+        barred |= inspect_master(rl, m).is_barred ? mask_of(m) : 0;
+    }
     view.tells = find_telling(rl, &client);
-    view.up = view.tells & (quorum_mask)~refusing;
+    view.up = view.tells & (quorum_mask) ~(refusing | barred);
     view.founds_none = unfounded_is_stuck(&client, client.linked & (quorum_mask)~refusing);
     view.is_known = members_decide(&view.lists, view.tells & (quorum_mask)~page->failed);
     page->now.at = view.is_known ? client.now : 0;

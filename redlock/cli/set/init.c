@@ -190,12 +190,14 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
 
 /* ---- Waiting ---- */
 
+/* A clock that is wrong is not waited for: it may stay so. */
 static unsigned count_voters(const struct init *init)
 {
     unsigned voters = 0;
 
     for (unsigned m = 0; m < init->masters; m++)
-        voters += (voters_of(init) & mask_of(m)) != 0 && may_vote(init, m);
+        voters += (voters_of(init) & mask_of(m)) != 0 && may_vote(init, m) &&
+                  !master_of(init, m).is_barred;
     return voters;
 }
 
@@ -567,9 +569,14 @@ static int wait_for_all(struct init *init)
     if (session->signal != 0)
         return session_signal_exit(session);
     gather(init, QUERY_WRITES);
-    for (unsigned m = 0; m < init->masters; m++)
+    for (unsigned m = 0; m < init->masters; m++) {
+        const struct inspect_master master = master_of(init, m);
+
         if (init->refusing & mask_of(m))
             say_of(init, m, init->said[m].error);
+        if (may_vote(init, m) && master.is_barred)
+            say_of(init, m, master.clock);
+    }
     all = count_voters(init) == mask_count(voters_of(init));
     for (unsigned m = 0; m < init->masters; m++)
         if (master_of(init, m).is_linked && !may_vote(init, m) && needs_rescue(init))

@@ -13,6 +13,36 @@
 
 _Static_assert(INSPECT_IN_FLIGHT_MAX == LINK_ASKS_MAX / 2, "a command and its release");
 
+/* A link that was refused because its server answered by another place first comes up after all if
+ * the set names this place, and not the other one. */
+static bool may_take_over(const struct masters *masters, unsigned m)
+{
+    const struct standing *standing = &masters->standing;
+    const struct reason *why = masters_reason(masters, m);
+    quorum_mask members = members_all(&masters->set.seats.members), unread = 0;
+
+    if (why->why != WHY_TWIN)
+        return false;
+    if (set_is_known(&masters->set))
+        return (members & mask_of(m)) != 0 && (members & mask_of(why->other)) == 0;
+    for (unsigned other = 0; other < masters->peers.len; other++)
+        unread |= standing->guard.masters[other].look.number == 0 ? mask_of(other) : 0;
+    return masters->peers.restart_guard && (standing->linked & unread) != 0;
+}
+
+/* Nobody needs to wait for these. */
+static quorum_mask find_unlinked(const struct masters *masters)
+{
+    const struct standing *standing = &masters->standing;
+    quorum_mask unlinked = 0;
+
+    for (unsigned m = 0; m < masters->peers.len; m++)
+        if (((standing->linked | standing->connecting) & mask_of(m)) == 0 &&
+            !may_take_over(masters, m))
+            unlinked |= mask_of(m);
+    return unlinked;
+}
+
 struct inspect_client inspect_client(struct redlock *rl)
 {
     struct inspect_client seen = {.masters = 0};
@@ -27,8 +57,7 @@ struct inspect_client inspect_client(struct redlock *rl)
         .coming = masters->peers.coming,
         .linked = masters->standing.linked,
         .connecting = masters->standing.connecting,
-        .unlinked = members_first(masters->peers.len).to & (quorum_mask)~masters->standing.linked &
-                    (quorum_mask)~masters->standing.connecting,
+        .unlinked = find_unlinked(masters),
         .max_ttl_ms = rl->options.max_ttl_ms,
         .connect_timeout = rl->options.connect_timeout,
         .quarantine = guard_quarantine(&masters->standing.guard),

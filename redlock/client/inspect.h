@@ -38,7 +38,7 @@ struct inspect_client {
     quorum_mask coming;     /* Masters that may vote soon, for the first time. */
     quorum_mask linked;     /* Masters whose links are up. */
     quorum_mask connecting; /* Masters whose first attempt to connect is under way. */
-    quorum_mask unlinked;   /* The others: their links are down after an attempt. */
+    quorum_mask unlinked;   /* Their links are down after an attempt, and none is about to come. */
     uint32_t max_ttl_ms;
     drift_span connect_timeout;
     drift_span quarantine;   /* How long a master without its data is watched. */

@@ -1,6 +1,6 @@
 /*
  * writes.c - tries a write that cannot change anything, and knows the errors of masters that refuse
- * it.
+ * it, or that forbid it to the user.
  */
 #include "redlock/cli/common/writes.h"
 
@@ -9,7 +9,9 @@
 
 #include "redlock/base/text.h"
 #include "redlock/cli/common/query.h"
+#include "redlock/client/inspect.h"
 #include "redlock/wire/keys.h"
+#include "redlock/wire/redis_error.h"
 #include "redlock/wire/reply.h"
 
 /* INFO shows disks, memory and replicas, but whether writes are refused also depends on settings
@@ -19,6 +21,10 @@
  * check min-replicas-to-write, as processCommand() does.  There a fair lock is granted that status
  * does not promise, and a plain one is refused. */
 static const char *const try_to_write[] = {"SET", WIRE_MARKER, "", "NX", "XX", NULL};
+
+/* With the restart guard, this follows each vote.  All other rights that a plain lock needs until
+ * it is taken are those of a link that comes up, and of the guard's look. */
+static const char *const try_to_prove[] = {"HGET", WIRE_MARKER, "epoch", NULL};
 
 /* All conditions in which a master that can be reached refuses writes.  In others its link does not
  * come up: it loads its data (LOADING), runs a script for too long (BUSY), is a replica when the
@@ -32,9 +38,20 @@ static const struct {
     {"READONLY", "make it a master again (REPLICAOF NO ONE)"},
 };
 
-void writes_ask(struct redlock *rl, unsigned m, uint32_t query)
+unsigned writes_ask(struct redlock *rl, unsigned m, uint32_t query)
 {
     query_send(rl, m, query, try_to_write);
+    if (!inspect_client(rl).restart_guard)
+        return 1;
+    query_send(rl, m, query, try_to_prove);
+    return 2;
+}
+
+/* True: no lock may be taken.  An ACL may forbid a SET of the marker alone, which no lock needs. */
+static bool is_forbidden(const char *error)
+{
+    return redis_error_kind(error) == WHY_ERROR_RIGHT &&
+           (strstr(error, "'hget' command") != NULL || strstr(error, "'set' command") != NULL);
 }
 
 /* The code and what follows it.  If a script failed, Redis 6 writes the place in it first.  NULL:
@@ -58,6 +75,11 @@ bool writes_are_refused(const struct reply *reply, char *text, size_t size)
     size_t row;
     const char *error = reply->type == REPLY_ERROR ? find_code(reply->text, &row) : NULL, *end;
 
+    if (reply->type == REPLY_ERROR && is_forbidden(reply->text)) {
+        (void)snprintf(text, size, "%s", reply->text);
+        (void)text_end_error(text);
+        return true;
+    }
     if (error == NULL)
         return false;
     /* The first sentence tells it; MISCONF has more. */

@@ -1,5 +1,5 @@
 /*
- * writes.h - whether a master takes writes now: for what is shown, not for locks.
+ * writes.h - whether a master takes writes of this user now: for what is shown, not for locks.
  *
  * A lock needs no such question, since a master that refuses a SET says so itself.  But a command
  * that only reads would call this master up.
@@ -14,11 +14,12 @@
 struct redlock;
 struct reply;
 
-/* Ask a master whose link is up, as inspect_query() does.  It changes nothing there. */
-void writes_ask(struct redlock *rl, unsigned m, uint32_t query);
+/* Ask a master whose link is up, as inspect_query() does.  It changes nothing there.  Returns the
+ * number of answers that are to come. */
+unsigned writes_ask(struct redlock *rl, unsigned m, uint32_t query);
 
-/* Read the answer.  True: the master refuses writes, and text says why.  An ACL that forbids the
- * question counts as no refusal. */
+/* Read one of the answers.  True: the master refuses writes, or an ACL forbids this user what each
+ * lock needs, and text says why. */
 bool writes_are_refused(const struct reply *reply, char *text, size_t size);
 
 /* What to change, if an error is that of a master that refuses writes.  NULL: it is another. */

@@ -183,12 +183,45 @@ static int64_t least_offset_us(const struct exam *exam)
     return exam->offset_us > 0 ? size_us : -size_us;
 }
 
+static struct drift_range offset_of(const struct exam *exam)
+{
+    return (struct drift_range){.lo = (exam->offset_us - exam->error_us) * 1000,
+                                .hi = (exam->offset_us + exam->error_us) * 1000};
+}
+
 static void look_at_clock(struct exam *exam)
 {
     if (llabs(least_offset_us(exam)) > CLOCK_MAX_US)
         exam_find(exam, "clock", "set its clock, and keep it set (chronyd, ntpd)",
                   "its clock is %.1f s %s ours", (double)llabs(exam->offset_us) / 1e6,
                   exam->offset_us > 0 ? "ahead of" : "behind");
+}
+
+/* As the clock guard of a client does when it connects (clocks.c), whatever our clock is. */
+static void bar_outliers(struct doctor *doctor)
+{
+    struct drift_range offsets[REDLOCK_MASTERS_MAX], median;
+    unsigned len = 0;
+
+    for (unsigned m = 0; m < doctor->masters; m++)
+        if (doctor->exams[m].is_member && doctor->exams[m].has_clock)
+            offsets[len++] = offset_of(&doctor->exams[m]);
+    if (len < 3 || 2 * len <= doctor->members)
+        return;
+    drift_node_median(offsets, len, &median);
+    for (unsigned m = 0; m < doctor->masters; m++) {
+        struct exam *exam = &doctor->exams[m];
+        struct drift_range own = offset_of(exam);
+
+        if (!exam->is_member || !exam->has_clock || !exam->has_clock_guard ||
+            drift_node_place(&own, &median) != DRIFT_PLACE_OUTLIER)
+            continue;
+        exam->votes = false;
+        if (!exam_has(exam, "clock"))
+            exam_find(exam, "clock", "set its clock, and keep it set (chronyd, ntpd)",
+                      "its clock is %.1f s off those of the others, so its votes do not count",
+                      (double)(exam->offset_us - median.lo / 1000) / 1e6);
+    }
 }
 
 /* If most clocks are ahead of ours, or most are behind it, ours is wrong. */
@@ -378,6 +411,7 @@ static void compare(struct doctor *doctor)
     look_at_number(doctor);
     look_for_twins(doctor);
     look_at_clocks(doctor);
+    bar_outliers(doctor);
     look_at_markers(doctor);
     doctor->changes = exam_changes(&doctor->all);
     for (unsigned m = 0; m < doctor->masters; m++) {

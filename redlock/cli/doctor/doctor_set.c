@@ -321,11 +321,25 @@ static bool is_counted(const struct exam *exam, bool votes)
     return exam->answers && (exam->votes || !votes);
 }
 
+/* Without a set, a lock founds it first.  All must answer for this, and take writes. */
+static bool can_found(const struct doctor *doctor)
+{
+    for (unsigned m = 0; m < doctor->masters && cli_is_guarded(doctor->cli); m++) {
+        const struct exam *exam = &doctor->exams[m];
+
+        if (exam->is_member && !(exam->answers && (exam->votes || !exam->marker.ready)))
+            return false;
+    }
+    return true;
+}
+
 bool doctor_set_decides(const struct doctor *doctor, bool votes)
 {
     const struct config *newest = &doctor->survey.newest;
     const quorum_mask lists[] = {newest->from, newest->to};
 
+    if (!doctor_set_is_known(doctor) && votes && !can_found(doctor))
+        return false;
     if (!doctor_set_is_known(doctor))
         return 2 * (votes ? doctor->voting : doctor->answering) > doctor->members;
     for (size_t list = 0; list < 2; list++) {

@@ -59,14 +59,14 @@ static void fall_silent(struct talk *talk)
         break_off_for(talk, WHY_SILENT);
 }
 
-/* False: the time is over. */
-static bool wait_for(struct talk *talk, int fd, short events)
+/* Wait for one of so many parts of the time that is left.  False: it is over. */
+static bool wait_for(struct talk *talk, int fd, short events, unsigned parts)
 {
     struct pollfd wait = {.fd = fd, .events = events};
     int ready;
 
     do
-        ready = poll(&wait, 1, (int)talk_left_ms(talk));
+        ready = poll(&wait, 1, (int)(talk_left_ms(talk) / parts));
     while (ready < 0 && errno == EINTR);
     if (ready < 0) {
         struct reason why;
@@ -77,15 +77,17 @@ static bool wait_for(struct talk *talk, int fd, short events)
     return ready > 0 && talk_left_ms(talk) > 0; /* The limit also ends a drip of bytes. */
 }
 
-/* False: there is no connection, and *ret_why says why. */
-static bool connect_to(struct talk *talk, const char *address, struct reason *ret_why)
+/* False: there is no connection, and *ret_why says why.  It may be silent, so others get a part of
+ * the time. */
+static bool connect_to(struct talk *talk, const char *address, unsigned others,
+                       struct reason *ret_why)
 {
     const struct uri *uri = talk->uri;
     int fd = connect_begin(address, uri->path, uri->port, ret_why), error;
 
     if (fd < 0)
         return false;
-    error = wait_for(talk, fd, POLLOUT) ? connect_error(fd) : ETIMEDOUT;
+    error = wait_for(talk, fd, POLLOUT, others + 1) ? connect_error(fd) : ETIMEDOUT;
     if (error == 0) {
         talk->fd = fd;
         return true;
@@ -100,22 +102,23 @@ static void connect_by_name(struct talk *talk, struct reason *ret_why)
 {
     struct resolve *resolve = resolve_start(talk->uri->host);
     char address[RESOLVE_ADDRESS_MAX];
-    unsigned turn = 0;
+    unsigned turn = 0, len;
 
     if (resolve == NULL) {
         reason_set(ret_why, WHY_NAME_START);
         ret_why->number = errno;
         return;
     }
-    if (!wait_for(talk, resolve_fd(resolve), POLLIN)) {
+    if (!wait_for(talk, resolve_fd(resolve), POLLIN, 1)) {
         reason_set(ret_why, WHY_NAME_TIMEOUT);
         resolve_free(resolve);
         return;
     }
+    len = resolve_len(resolve);
     do {
         if (!resolve_take(resolve, turn++, address, ret_why))
             break;
-    } while (!connect_to(talk, address, ret_why) && turn < resolve_len(resolve) &&
+    } while (!connect_to(talk, address, len - turn, ret_why) && turn < len &&
              talk_left_ms(talk) > 0);
     resolve_free(resolve);
 }
@@ -145,7 +148,7 @@ static void send_bytes(struct talk *talk, const char *bytes, size_t len)
             bytes += n;
             len -= (size_t)n;
         } else if (errno == EAGAIN) {
-            if (!wait_for(talk, talk->fd, POLLOUT))
+            if (!wait_for(talk, talk->fd, POLLOUT, 1))
                 fall_silent(talk);
         } else if (errno != EINTR) {
             reason_of_errno(&why, errno);
@@ -171,7 +174,7 @@ static size_t wait_for_bytes(struct talk *talk, char *bytes, size_t room)
     struct reason why;
     ssize_t n;
 
-    if (!wait_for(talk, talk->fd, POLLIN)) {
+    if (!wait_for(talk, talk->fd, POLLIN, 1)) {
         fall_silent(talk);
         return 0;
     }
@@ -257,7 +260,7 @@ void talk_open(struct talk *talk, const struct uri *uri, struct tls_context *con
     if (talk->reader == NULL)
         break_off_for(talk, WHY_NO_MEMORY);
     else if (uri->path != NULL || resolve_is_address(uri->host))
-        (void)connect_to(talk, uri->host, &why);
+        (void)connect_to(talk, uri->host, 0, &why);
     else
         connect_by_name(talk, &why);
     if (talk->fd < 0)

@@ -11,6 +11,7 @@
 #include "redlock/base/mask.h"
 #include "redlock/base/note.h"
 #include "redlock/cli/common/cli.h"
+#include "redlock/cli/common/unfounded.h"
 #include "redlock/wire/keys.h"
 
 #define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1)
@@ -27,11 +28,18 @@ struct view {
     struct redlock *rl;
     struct members lists;
     quorum_mask up;    /* Masters that may vote. */
-    quorum_mask tells; /* The same, and those that would if they took writes. */
+    quorum_mask tells; /* The same, and those that would if they took writes, and had the time. */
     bool is_known;     /* A majority tells, and was scanned. */
+    bool founds_none;  /* They are no set, and clients cannot make them one now. */
     size_t name_width, holder_width;
     char said[QUOTED_MAX]; /* The last message about a master, without its place. */
 };
+
+/* True: with the votes of these masters a lock is granted. */
+static bool may_grant(const struct view *view, quorum_mask masters)
+{
+    return !view->founds_none && members_decide(&view->lists, masters);
+}
 
 static void forget(struct page_scan *scan)
 {
@@ -218,7 +226,7 @@ static void print_sums(const struct view *view)
                        (double)count_new(before, now) / seconds);
     screen_line(&page->screen, view->is_known ? SCREEN_PLAIN : SCREEN_RED,
                 "%s; %u of %u masters up%s%s", held, mask_count(view->up & all), mask_count(all),
-                members_decide(&view->lists, view->up) ? "" : ": NO MAJORITY", rates);
+                may_grant(view, view->up) ? "" : ": NO MAJORITY", rates);
 }
 
 /* Write why a master that was scanned may not vote.  "": it may. */
@@ -226,11 +234,13 @@ static void write_why(const struct view *view, unsigned m, char why[INSPECT_TEXT
 {
     bool is_told = view->page->errors[m][0] != '\0' || (view->up & mask_of(m)) != 0;
     const char *refusal = view->page->refusals[m];
+    const struct inspect_master master = inspect_master(view->rl, m);
 
     (void)snprintf(why, INSPECT_TEXT_MAX, "%s",
                    is_told              ? ""
                    : refusal[0] != '\0' ? refusal
-                                        : inspect_master(view->rl, m).error);
+                   : master.is_barred   ? master.clock
+                                        : master.error);
 }
 
 /* On a page, a message is a part of it.  It does not say again what the one before says. */
@@ -338,7 +348,7 @@ static void print_json_row(const struct locks_row *row)
 /* A majority may vote, and was scanned. */
 static bool has_majority(const struct view *view)
 {
-    return members_decide(&view->lists, view->up & (quorum_mask)~view->page->failed);
+    return may_grant(view, view->up & (quorum_mask)~view->page->failed);
 }
 
 static void print_json(const struct view *view)
@@ -377,19 +387,23 @@ static quorum_mask find_telling(struct redlock *rl, const struct inspect_client 
     for (unsigned m = 0; m < client->masters; m++)
         if ((client->linked & mask_of(m)) != 0 && inspect_master(rl, m).look.ready)
             up |= mask_of(m);
-    return up;
+    return unfounded_is_new(rl) ? client->linked : up;
 }
 
 int page_print(struct page *page, struct redlock *rl)
 {
     const struct inspect_client client = inspect_client(rl);
     struct view view = {.page = page, .rl = rl, .lists = client.lists};
+    quorum_mask refusing = 0, barred = 0;
     int code;
 
-    view.up = view.tells = find_telling(rl, &client);
-    for (unsigned m = 0; m < client.masters; m++)
-        if (page->refusals[m][0] != '\0')
-            view.up = mask_without(view.up, m);
+    for (unsigned m = 0; m < client.masters; m++) {
+        refusing |= page->refusals[m][0] != '\0' ? mask_of(m) : 0;
+        barred |= inspect_master(rl, m).is_barred ? mask_of(m) : 0;
+    }
+    view.tells = find_telling(rl, &client);
+    view.up = view.tells & (quorum_mask) ~(refusing | barred);
+    view.founds_none = unfounded_is_stuck(&client, client.linked & (quorum_mask)~refusing);
     view.is_known = members_decide(&view.lists, view.tells & (quorum_mask)~page->failed);
     page->now.at = view.is_known ? client.now : 0;
     page->now.rows_len = locks_agree(&page->now.locks, &view.lists, view.tells, &page->now.rows);

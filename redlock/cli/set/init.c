@@ -26,13 +26,17 @@
 
 #define TICK_S 0.2 /* Between two updates of the progress.  Chosen. */
 #define LINE_MAX_LEN 160
+
+/* A founder pauses for up to 2 s between two attempts, and several clients may be in each other's
+ * way.  Chosen. */
+#define ALL_ANSWER (5 * DRIFT_S)
 enum { SET_WHY_MAX = 600 };
 
 enum query { QUERY_USED, QUERY_SET, QUERY_LOOK, QUERY_GIVE, QUERY_WRITES };
 
 /* What a master answered: with --new, or when it was asked whether it takes writes. */
 struct said {
-    bool answered;
+    unsigned owing; /* Answers that are to come. */
     bool is_used;
     char belongs[SET_WHY_MAX];    /* Which set or claim it belongs to, for a message.  "": none. */
     struct guard_look look;       /* The marker, if it has no epoch. */
@@ -78,12 +82,19 @@ static bool needs_rescue(const struct init *init)
     return inspect_client(init->rl).has_forgotten || inspect_client(init->rl).is_closed;
 }
 
-/* True: another list or another set is in the way. */
+/* Another list or another set is in the way.  "": none is. */
+static void why_refused(const struct init *init, char why[SET_WHY_MAX])
+{
+    char members[2];
+
+    inspect_set(init->rl, members, sizeof members, why, SET_WHY_MAX);
+}
+
 static bool is_refused(const struct init *init)
 {
-    char members[2], why[SET_WHY_MAX];
+    char why[SET_WHY_MAX];
 
-    inspect_set(init->rl, members, sizeof members, why, sizeof why);
+    why_refused(init, why);
     return why[0] != '\0';
 }
 
@@ -107,7 +118,9 @@ static unsigned count_linked(const struct init *init)
 
 static bool is_connecting(const struct init *init)
 {
-    return inspect_client(init->rl).connecting != 0;
+    const struct inspect_client client = inspect_client(init->rl);
+
+    return (client.linked | client.unlinked) != members_first(client.masters).to;
 }
 
 static drift_time now_of(const struct init *init)
@@ -125,11 +138,19 @@ static void say_of(const struct init *init, unsigned m, const char *text)
     cli_say_reason(MSG_NONE, text, "master %u (%s): %s", m + 1, master_of(init, m).name, text);
 }
 
+/* What is in the way of the list is said later, once. */
 static void say_who_is_down(const struct init *init)
 {
-    for (unsigned m = 0; m < init->masters; m++)
-        if (!master_of(init, m).is_linked && master_of(init, m).name[0] != '\0')
-            say_of(init, m, master_of(init, m).error);
+    char why[SET_WHY_MAX];
+
+    why_refused(init, why);
+    for (unsigned m = 0; m < init->masters; m++) {
+        const struct inspect_master master = master_of(init, m);
+
+        if (!master.is_linked && master.name[0] != '\0' &&
+            (master.error[0] == '\0' || strstr(why, master.error) == NULL))
+            say_of(init, m, master.error);
+    }
 }
 
 /* Once for all such members: each has its own port, but the hosts are alike. */
@@ -169,12 +190,14 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
 
 /* ---- Waiting ---- */
 
+/* A clock that is wrong is not waited for: it may stay so. */
 static unsigned count_voters(const struct init *init)
 {
     unsigned voters = 0;
 
     for (unsigned m = 0; m < init->masters; m++)
-        voters += (voters_of(init) & mask_of(m)) != 0 && may_vote(init, m);
+        voters += (voters_of(init) & mask_of(m)) != 0 && may_vote(init, m) &&
+                  !master_of(init, m).is_barred;
     return voters;
 }
 
@@ -209,8 +232,9 @@ static void tell_of_warming(struct init *init)
 }
 
 /* True: all masters that answer have an epoch. */
-static bool is_done(const struct init *init)
+static bool is_done(struct init *init)
 {
+    init->masters = inspect_client(init->rl).masters; /* The set may name more than the list. */
     if (is_connecting(init))
         return false;
     for (unsigned m = 0; m < init->masters; m++)
@@ -221,15 +245,18 @@ static bool is_done(const struct init *init)
 
 /*
  * True: masters that were watched for long enough get no epoch, because masters that do not answer
- * may know of a longer lease.  Or too few remember the set.  Or the masters cannot become a set.
- * This must last for the connect timeout: links may be coming up.
+ * may know of a longer lease, or because they refuse writes.  Or too few remember the set.  Or the
+ * masters cannot become a set, for one refuses writes, or is of another list.  This must last for
+ * the connect timeout, since links may be coming up; if all answer, for longer.
  */
 static bool is_stuck(struct init *init)
 {
     drift_time now = now_of(init);
     bool has_set = inspect_client(init->rl).set != 0;
-    bool waits = is_connecting(init) || (count_linked(init) == mask_count(voters_of(init)) &&
-                                         (has_set || !is_refused(init)) && !needs_rescue(init));
+    bool all = count_linked(init) == mask_count(voters_of(init)) && !needs_rescue(init) &&
+               (has_set || !is_refused(init));
+    drift_span lasts = inspect_client(init->rl).connect_timeout + (all ? ALL_ANSWER : 0);
+    bool waits = is_connecting(init);
 
     for (unsigned m = 0; m < init->masters && !waits && has_set && !needs_rescue(init); m++)
         waits = master_of(init, m).is_linked &&
@@ -238,7 +265,7 @@ static bool is_stuck(struct init *init)
         init->stuck = 0;
     else if (init->stuck == 0)
         init->stuck = now;
-    return !waits && now >= drift_add(init->stuck, inspect_client(init->rl).connect_timeout);
+    return !waits && now >= drift_add(init->stuck, lasts);
 }
 
 static void say_why_no_set(const struct init *init)
@@ -284,7 +311,7 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
     struct said *said = &init->said[master];
     struct marker marker;
 
-    said->answered = true;
+    said->owing -= said->owing > 0;
     if (query == QUERY_WRITES && reply != NULL)
         init->refusing |=
             writes_are_refused(reply, said->error, sizeof said->error) ? mask_of(master) : 0;
@@ -351,11 +378,11 @@ static void ask(struct init *init, unsigned m, enum query query)
     const struct inspect_master master = master_of(init, m);
     char command[WIRE_MAX];
 
-    init->said[m].answered = !master.is_linked;
+    init->said[m].owing = master.is_linked;
     if (!master.is_linked)
         take_error(&init->said[m], master.error);
     else if (query == QUERY_WRITES)
-        writes_ask(init->rl, m, QUERY_WRITES);
+        init->said[m].owing = writes_ask(init->rl, m, QUERY_WRITES);
     else
         inspect_query(init->rl, m, query, command, write_query(init, m, query, command));
 }
@@ -363,7 +390,7 @@ static void ask(struct init *init, unsigned m, enum query query)
 static bool all_answered(const struct init *init)
 {
     for (unsigned m = 0; m < init->masters; m++)
-        if (!init->said[m].answered)
+        if (init->said[m].owing > 0)
             return false;
     return true;
 }
@@ -392,9 +419,9 @@ static int ask_all(struct init *init, enum query query)
     for (unsigned m = 0; m < init->masters; m++) {
         const struct said *said = &init->said[m];
 
-        if (said->answered && said->error[0] == 0)
+        if (said->owing == 0 && said->error[0] == 0)
             continue;
-        say_of(init, m, said->answered ? said->error : "does not answer in time");
+        say_of(init, m, said->owing == 0 ? said->error : "does not answer in time");
         code = CLI_UNREACHABLE;
     }
     return code;
@@ -542,9 +569,14 @@ static int wait_for_all(struct init *init)
     if (session->signal != 0)
         return session_signal_exit(session);
     gather(init, QUERY_WRITES);
-    for (unsigned m = 0; m < init->masters; m++)
+    for (unsigned m = 0; m < init->masters; m++) {
+        const struct inspect_master master = master_of(init, m);
+
         if (init->refusing & mask_of(m))
             say_of(init, m, init->said[m].error);
+        if (may_vote(init, m) && master.is_barred)
+            say_of(init, m, master.clock);
+    }
     all = count_voters(init) == mask_count(voters_of(init));
     for (unsigned m = 0; m < init->masters; m++)
         if (master_of(init, m).is_linked && !may_vote(init, m) && needs_rescue(init))
@@ -556,6 +588,8 @@ static int wait_for_all(struct init *init)
     }
     if (tell_end(init, count_voters(init)) != CLI_OK)
         return CLI_INTERNAL;
+    if (redlock_ready(init->rl, NULL) == REDLOCK_E_WRONG_SET)
+        return CLI_CHANGE;
     return all ? CLI_OK : CLI_UNREACHABLE;
 }
 
@@ -626,6 +660,6 @@ const struct cli_command cli_init = {
             "                         use it while a lock may be held\n"
             "\n"
             "Example: redlock init\n"
-            "Exit: 0 all may vote, 64 usage, 69 not all answer, 78 with --new: they are not\n"
-            "new.\n",
+            "Exit: 0 all may vote, 64 usage, 69 not all answer, 78 clients refuse the list of\n"
+            "masters; with --new: they are not new.\n",
 };

@@ -213,7 +213,7 @@ static int show(struct order *order)
     }
     if (code != CLI_OK)
         return code;
-    return survey_has_quorum(found) ? CLI_OK : CLI_UNREACHABLE;
+    return set_report_has_majority(found) ? CLI_OK : CLI_UNREACHABLE;
 }
 
 /* ---- Telling what happens ---- */

@@ -69,6 +69,37 @@ void set_report_why(const struct survey *survey, unsigned m, char text[SURVEY_ER
     }
 }
 
+/* Why a member gives no vote now.  A change of the set asks for less: set_report_why(). */
+static void why_no_vote(const struct survey *survey, unsigned m, char text[SURVEY_ERROR_MAX])
+{
+    const struct inspect_master seen = inspect_master(survey->rl, m);
+
+    set_report_why(survey, m, text);
+    if (text[0] == '\0' && m < survey->masters)
+        (void)snprintf(text, SURVEY_ERROR_MAX, "%s",
+                       survey->of[m].refusal[0] != '\0' ? survey->of[m].refusal
+                       : seen.is_barred                 ? seen.clock
+                                                        : "");
+}
+
+static bool grants(const struct survey *survey, quorum_mask list)
+{
+    unsigned granting = 0;
+
+    for (unsigned i = 0; i < survey->newest.members_len; i++) {
+        char why[SURVEY_ERROR_MAX];
+
+        why_no_vote(survey, survey_find(survey, &survey->newest.members[i]), why);
+        granting += (list & mask_of(i)) != 0 && why[0] == '\0';
+    }
+    return 2 * granting > mask_count(list);
+}
+
+bool set_report_has_majority(const struct survey *survey)
+{
+    return grants(survey, survey->newest.from) && grants(survey, survey->newest.to);
+}
+
 static bool has_version(const struct survey *survey, unsigned m, uint64_t version)
 {
     return survey->of[m].answered && survey->of[m].set == survey->newest.set &&
@@ -136,7 +167,7 @@ static void print_member(const struct survey *survey, unsigned member)
     const struct survey_master *master = answer_of(survey, member);
     char why[SURVEY_ERROR_MAX];
 
-    set_report_why(survey, survey_find(survey, &config->members[member]), why);
+    why_no_vote(survey, survey_find(survey, &config->members[member]), why);
     (void)printf("%s", config->members[member].name);
     if (strcmp(config->members[member].name, config->members[member].place) != 0)
         (void)printf("  at %s", config->members[member].place);
@@ -243,12 +274,12 @@ static void print_json(const struct survey *survey, const struct config_member *
     bool is_ours = master->answered && master->set == survey->newest.set && master->set != 0;
     char why[SURVEY_ERROR_MAX];
 
-    set_report_why(survey, m, why);
+    why_no_vote(survey, m, why);
     (void)printf("{\"name\":");
     cli_json_string(stdout, member->name);
     cli_json_member("place", member->place);
     (void)printf(",\"answers\":%s,\"votes\":%s", text_of(master->answered),
-                 text_of(survey_votes(survey, m)));
+                 text_of(survey_votes(survey, m) && why[0] == '\0'));
     cli_json_member("reason", why[0] != '\0' ? why : NULL);
     if (is_ours)
         (void)printf(",\"version\":%" PRIu64 "}", master->version);

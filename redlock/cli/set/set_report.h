@@ -9,6 +9,9 @@
 void set_report_text(const struct survey *survey);
 void set_report_json(const struct survey *survey);
 
+/* True: members that give votes now are a majority; while the set changes, of each list. */
+bool set_report_has_majority(const struct survey *survey);
+
 /* Say so if the versions of the masters contradict each other: see look_at_versions() of doctor.c.
  */
 void set_report_versions(const struct survey *survey);

@@ -11,6 +11,7 @@
 
 #include "redlock/base/list_file.h"
 #include "redlock/base/text.h"
+#include "redlock/cli/common/writes.h"
 #include "redlock/cli/set/marker.h"
 #include "redlock/link/uri.h"
 #include "redlock/wire/answer.h"
@@ -188,6 +189,8 @@ static void append_place(struct survey *survey, const struct config_member *memb
 
 /* ---- Asking ---- */
 
+enum query { QUERY_LOOK, QUERY_WRITES };
+
 static void fail(struct survey_master *master, const char *error)
 {
     master->answered = false;
@@ -228,7 +231,11 @@ static void on_answer(void *cookie, unsigned m, uint32_t query, const struct rep
     struct survey *survey = cookie;
     struct survey_master *master = &survey->of[m];
 
-    (void)query;
+    if (query == QUERY_WRITES) {
+        if (reply != NULL)
+            (void)writes_are_refused(reply, master->refusal, sizeof master->refusal);
+        return;
+    }
     master->answered = reply != NULL && reply->type != REPLY_ERROR && take(master, reply);
     if (reply == NULL)
         fail(master, inspect_master(survey->rl, m).error);
@@ -244,8 +251,9 @@ static void ask(struct survey *survey, unsigned m)
     char look[WIRE_MAX];
 
     survey->of[m].asked = true;
+    (void)writes_ask(survey->rl, m, QUERY_WRITES); /* First: nobody waits for the answers. */
     /* A survey takes no lease, so it announces none.  A change that follows does. */
-    inspect_query(survey->rl, m, 0, look, marker_look(look, &seen.info, 0, 0, 0));
+    inspect_query(survey->rl, m, QUERY_LOOK, look, marker_look(look, &seen.info, 0, 0, 0));
 }
 
 /* Ask the masters whose links are up.  Returns true if nothing more is to be expected. */

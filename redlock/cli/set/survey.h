@@ -33,6 +33,7 @@ struct survey_master {
     char name[CONFIG_PLACE_MAX + 1]; /* Its own name.  "": it is no member. */
     struct config config;            /* The configuration that it reported, if it is in a set. */
     char error[SURVEY_ERROR_MAX];    /* Why it did not answer. */
+    char refusal[SURVEY_ERROR_MAX];  /* Why it refuses writes.  "": it does not. */
 };
 
 struct survey {

@@ -40,7 +40,7 @@ bool report_has_majority(const struct status *status)
 
     for (unsigned m = 0; m < status->masters; m++)
         up |= status->reports[m].up ? mask_of(m) : 0;
-    return decide(status, up);
+    return !status->founds_none && decide(status, up);
 }
 
 /* ---- Judging ---- */

@@ -31,7 +31,6 @@ struct report {
     bool has_offset, has_rate;   /* The next two fields are valid. */
     struct drift_range offset;   /* The offset of its clock from the median of all, ns. */
     struct drift_range rate_ppm; /* How much faster than ours its clock runs. */
-    bool fresh;                  /* Warming: it is new and durable. */
     uint64_t age_ms;             /* Warming: for how long, by its clock. */
     uint64_t warming_ms;         /* Warming: how much longer, if a client watches it. */
     bool witnessed;              /* Warming: other masters reported for how long. */
@@ -66,6 +65,7 @@ struct status {
     unsigned counted;     /* How many of these are members.  If no set is known: all of them. */
     const char *noun;     /* What counted counts: "members" or "masters". */
     bool refused;         /* Clients refuse the list. */
+    bool founds_none;     /* They are no set, and clients cannot make them one now. */
     bool needs_rescue;    /* Too few members that answer remember the set, or it is closed. */
     struct members lists; /* Which masters decide. */
     struct report reports[REDLOCK_MASTERS_MAX];

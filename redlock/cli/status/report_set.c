@@ -42,8 +42,10 @@ void report_set_text(const struct status *status)
         (void)printf("they are the set %016" PRIx64 ", version %" PRIu64 ": %s\n", client.set,
                      client.set_version, members);
     else if (why[0] == '\0' && client.linked != 0 && client.restart_guard)
-        (void)printf("they are no set yet: the first client that reaches all of them founds it, as "
-                     "`redlock init` does\n");
+        (void)printf(
+            "they are no set yet: %sthe first client that reaches all of them founds it, as "
+            "`redlock init` does\n",
+            status->founds_none ? "no lock is granted until all have answered once, and " : "");
     if (client.has_forgotten)
         (void)printf("too few members that answer remember the set, and no time helps: bring back "
                      "the others, or rescue it, see `redlock help set-forgotten`\n");

@@ -16,6 +16,7 @@
 #include "redlock/cli/common/foreign.h"
 #include "redlock/cli/common/loop.h"
 #include "redlock/cli/common/query.h"
+#include "redlock/cli/common/unfounded.h"
 #include "redlock/cli/common/writes.h"
 #include "redlock/cli/set/marker.h"
 #include "redlock/cli/status/report.h"
@@ -130,8 +131,7 @@ static void ask(struct status *status, unsigned master)
     report->asked = true;
     report->asked_at = read_clock();
     ask_one(status, master, QUERY_TIME, (const char *[]){"TIME", NULL});
-    report->questions++;
-    writes_ask(status->rl, master, QUERY_WRITES);
+    report->questions += writes_ask(status->rl, master, QUERY_WRITES);
     if (client.restart_guard) {
         report->questions++;
         inspect_query(status->rl, master, QUERY_LOOK, look, marker_look(look, &seen.info, 0, 0, 0));
@@ -200,7 +200,6 @@ static void take_look(struct report *report, const struct reply *reply)
     if (!marker_parse(reply, &marker))
         return; /* The guard rejects it as well. */
     report->age_ms = marker.age_ms;
-    report->fresh = marker.look.fresh;
 }
 
 static void on_answer(void *cookie, unsigned master, uint32_t query, const struct reply *reply)
@@ -414,12 +413,17 @@ static void give_up_the_forgotten(struct status *status)
     }
 }
 
-/* Masters that are all new and durable count as up: the first client that wants a lock gets it. */
-static void welcome_the_new(struct status *status)
+/* Without a set, a majority alone grants nothing. */
+static void look_at_founding(struct status *status)
 {
+    const struct inspect_client client = inspect_client(status->rl);
+    quorum_mask able = 0;
+
     for (unsigned m = 0; m < status->masters; m++)
-        if (!status->reports[m].warming || !status->reports[m].fresh)
-            return;
+        able |= status->reports[m].up || status->reports[m].warming ? mask_of(m) : 0;
+    status->founds_none = unfounded_is_stuck(&client, able);
+    if (status->founds_none || !unfounded_is_new(status->rl))
+        return;
     for (unsigned m = 0; m < status->masters; m++) {
         status->reports[m].warming = false;
         status->reports[m].up = true;
@@ -440,7 +444,7 @@ static int ask_and_print(struct status *status, struct ev_loop *loop)
     skip_the_gone(status);
     skip_strangers(status);
     give_up_the_forgotten(status);
-    welcome_the_new(status);
+    look_at_founding(status);
     look_at_clocks(status, loop);
     if (status->cli->json)
         report_json(status);

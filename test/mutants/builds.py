@@ -38,7 +38,7 @@ class Build:
         away = f"-ffile-prefix-map={os.path.relpath(ROOT, self.dir)}/="
         options = [option + " " + away if option.startswith("-Dc_args=") else option
                    for option in options]
-        made_with = f"{ROOT} {options}"
+        made_with = f"{self.dir} {ROOT} {options}"  # Tests are listed by their full names.
         mark = self.dir.with_suffix(".made-with")
         if not (self.dir / "build.ninja").exists() or not mark.exists() or \
                 mark.read_text() != made_with:

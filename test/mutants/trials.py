@@ -2,11 +2,9 @@
 
 kills uses this.  A trial is one engine's program with one bug in it.
 
-Two builds of the tree, below the state folder, are made once.  In the one, a bug is planted by
-compiling its file once more, and by repeating the links of the programs with that object in the
-place of the good one.  So a bug costs seconds, and adds nothing to the ordinary build.  The other
-counts (gcov) which functions each program, theme and scenario enters.  One that never enters the
-function that a bug changes cannot catch it, and is not asked.
+Two builds of the tree (builds.py), below the state folder, are made once.  In the one bugs are
+planted.  The other counts (gcov) which functions each program, theme and scenario enters.  One that
+never enters the function that a bug changes cannot catch it, and is not asked.
 
 The log has the outcome of each trial under the hash of what was run: the program without the bug,
 the text of the changed file, the bounds.  So a run goes on where it was ended, and asks again
@@ -14,13 +12,12 @@ only what has changed since.
 """
 
 import dataclasses
-import hashlib
 import json
 import math
 import os
 import pathlib
 import re
-import shlex
+import select
 import shutil
 import signal
 import subprocess
@@ -28,29 +25,31 @@ import tempfile
 import threading
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ISOLATE = ROOT / "test/isolate"
+from builds import Build, Planted, ROOT, digest
 
 # The bounds.  All are chosen.  Those of the simulator and the explorers are counts, which do not
 # depend on the machine; the seconds of processor time behind them stop what hangs.
-UNIT_CPU_S = 60
-TEST_CPU_S = 20  # Of one test of a program that crashed or hung.
-SIM_SEEDS = {"any": 1024}
-THEME_SEEDS = 128
+UNIT_CPU_S = 20
+TEST_CPU_S = 5  # Of one test of a program that crashed or hung.
+HANGS_MAX = 2  # Behind so many tests that hang, the others of a program are not asked.
+SIM_SEEDS = {"any": 64}
+THEME_SEEDS = 32
 KNOWN_SEEDS = 3  # So many of those in mutants.txt.
 SIM_CPU_S = 60
-KNOWN_CPU_S = 300
 HANG_SEEDS = 16  # They take less than a second each, so SIM_CPU_S is over only if something hangs.
-EXPLORE_MEGABYTES = 600
+EXPLORE_MEGABYTES = 16
+NAMED_MEGABYTES = 600  # Of the scenario that mutants.txt names.
 EXPLORE_CPU_S = 60
 LUA_CPU_S = 120
 COVERAGE_CPU_S = 200  # What takes longer counts as if it entered all functions.
-COVERAGE_MEGABYTES = 60
-IDLE_S = 120  # A program that has used no processor time for so long hangs.
+IDLE_S = 30  # A program that has used no processor time for so long hangs.
 WALL_S = 3600
 OUTPUT_MAX = 64 << 20
 MEMORY_MAX = 6 << 30
-BOUNDS = [UNIT_CPU_S, TEST_CPU_S, SIM_SEEDS, THEME_SEEDS, KNOWN_SEEDS, EXPLORE_MEGABYTES]
+
+# Where the simulator or an explorer finds a bug shifts with every change of the library.  So a
+# comparison searches so much further before it says that they lost one.
+FURTHER = 8
 
 # An option "optimization=0" leaves out the programs with bugs of test/meson.build.
 PLAIN = ("-Doptimization=0", "-Ddebug=false", "-Dc_args=-O2")
@@ -82,14 +81,6 @@ def power(number):
     return str(1 << max(0, math.ceil(math.log2(max(1, number)))))
 
 
-def digest(*parts):
-    made = hashlib.sha256()
-    for part in parts:
-        made.update(part if isinstance(part, bytes) else str(part).encode())
-        made.update(b"\0")
-    return made.hexdigest()[:24]
-
-
 # ---- Runs ----
 
 def processor_ticks(pid):
@@ -104,18 +95,21 @@ def await_end(child):
     """True if it ended.  A busy machine may let it wait for long, so only idleness counts."""
     began = idle_since = time.monotonic()
     ticks = None
-    while time.monotonic() - began < WALL_S:
-        try:
-            child.wait(2 if time.monotonic() - began > 2 else 0.5)
-            return True
-        except subprocess.TimeoutExpired:
-            pass
-        now = processor_ticks(child.pid)
-        if now != ticks:
-            ticks, idle_since = now, time.monotonic()
-        elif time.monotonic() - idle_since > IDLE_S:
-            return False
-    return False
+    ended = select.poll()  # Popen.wait() with a bound would look only now and then.
+    handle = os.pidfd_open(child.pid)
+    ended.register(handle, select.POLLIN)
+    try:
+        while time.monotonic() - began < WALL_S:
+            if ended.poll(2000):
+                return True
+            now = processor_ticks(child.pid)
+            if now != ticks:
+                ticks, idle_since = now, time.monotonic()
+            elif time.monotonic() - idle_since > IDLE_S:
+                return False
+        return False
+    finally:
+        os.close(handle)
 
 
 def bounded(command, cpu_s, env=None, cwd=None):
@@ -155,119 +149,6 @@ def end_running():
         kill_group(pid)
 
 
-# ---- Builds ----
-
-class Build:
-    """One build of the tree, configured when it is first needed."""
-
-    def __init__(self, state, name, options):
-        self.dir = pathlib.Path(state) / name
-        self.commands = {}
-        self.configure(options)
-
-    def configure(self, options):
-        # Hashes of programs must not depend on where the tree is.
-        away = f"-ffile-prefix-map={os.path.relpath(ROOT, self.dir)}/="
-        options = [option + " " + away if option.startswith("-Dc_args=") else option
-                   for option in options]
-        made_with = f"{ROOT} {options}"
-        mark = self.dir.with_suffix(".made-with")
-        if not (self.dir / "build.ninja").exists() or not mark.exists() or \
-                mark.read_text() != made_with:
-            shutil.rmtree(self.dir, ignore_errors=True)
-            done = subprocess.run(["meson", "setup", self.dir, ROOT, *options], check=False,
-                                  capture_output=True, text=True)
-            if done.returncode != 0:
-                raise RuntimeError(f"cannot be configured: {done.stdout}{done.stderr}")
-            mark.write_text(made_with)
-
-    def make(self, targets, jobs):
-        done = subprocess.run(["ninja", "-C", self.dir, "-j", str(jobs), *targets], check=False,
-                              capture_output=True, text=True)
-        if done.returncode != 0:
-            raise RuntimeError(f"cannot be built: {done.stdout[-3000:]}{done.stderr}")
-
-    def unit_programs(self):
-        """Arguments by program: those of the suite unit that are C, and have no engine's name."""
-        found = {}
-        for test in json.loads((self.dir / "meson-info/intro-tests.json").read_text()):
-            path, *args = test["cmd"]
-            try:
-                target = str(pathlib.Path(path).relative_to(self.dir))
-            except ValueError:
-                continue
-            is_unit = any(suite.endswith(":unit") for suite in test["suite"])
-            loads = any(".so" in arg for arg in args)  # The library without the bug.
-            if is_unit and not loads and target not in PROGRAMS.values() and \
-                    not target.startswith("test/live/"):
-                found[target] = args
-        return found
-
-    def command(self, target):
-        """The words of the command that makes this file."""
-        if target not in self.commands:
-            said = subprocess.run(["ninja", "-C", self.dir, "-t", "commands", "-s", target],
-                                  capture_output=True, text=True, check=True).stdout
-            line = [line for line in said.splitlines() if not line.startswith("ninja: ")][-1]
-            self.commands[target] = shlex.split(line.rpartition("&& ")[2])
-        return self.commands[target]
-
-    def objects_of(self, file):
-        """The commands that compile this file, by the object."""
-        entries = json.loads((self.dir / "compile_commands.json").read_text())
-        return {entry["output"]: shlex.split(entry["command"]) for entry in entries
-                if (self.dir / entry["file"]).resolve() == ROOT / file}
-
-
-class Planted:
-    """One file with a bug, and the programs with it."""
-
-    def __init__(self, build, folder, file, text):
-        self.build, self.folder, self.file = build, pathlib.Path(folder), file
-        self.source = self.folder / pathlib.Path(file).name
-        self.source.write_text(text)
-        self.objects = build.objects_of(file)
-        self.made = {}  # The new path by the old one; None: without the bug.
-
-    def compile(self, output):
-        path = self.folder / output.replace("/", "_")
-        words = list(self.objects[output])
-        for at, word in enumerate(words):
-            if word in ("-o", "-MF", "-MQ"):
-                words[at + 1] = str(path) + (".d" if word == "-MF" else "")
-        words[-1] = str(self.source)
-        # A bug may leave something unused.
-        words += ["-w", "-Wno-error", "-iquote", str((ROOT / self.file).parent)]
-        return self.do(words, path)
-
-    def do(self, words, path):
-        done = subprocess.run(words, cwd=self.build.dir, capture_output=True, text=True,
-                              check=False)
-        if done.returncode != 0:
-            raise RuntimeError(f"cannot be built: {' '.join(words)}\n{done.stdout}{done.stderr}")
-        return path
-
-    def make(self, target):
-        """The path of this program or library with the bug; None if the file is not in it."""
-        if target not in self.made:
-            self.made[target] = (self.compile(target) if target in self.objects
-                                 else self.link(target))
-        return self.made[target]
-
-    def link(self, target):
-        path = self.folder / pathlib.Path(target).name
-        words, is_changed = [], False
-        for word in self.build.command(target):
-            is_library = not word.startswith(("/", "-")) and (word.endswith(".a") or ".so." in word)
-            is_part = word != target and (word in self.objects or is_library)
-            new = self.make(word) if is_part else None
-            is_changed = is_changed or new is not None
-            words.append(str(path) if word == target else str(new or word))
-        if target.endswith(".a"):
-            words = [word.replace("csrDT", "csrD") for word in words]  # Not thin: it lies elsewhere.
-        return self.do(words, path) if is_changed else None
-
-
 # ---- Coverage ----
 
 class Coverage:
@@ -282,7 +163,7 @@ class Coverage:
 
     def functions(self, key, target, args):
         """By file: [first line, last line, how often it was entered].  None: not known."""
-        made_of = digest((self.plain.dir / target).read_bytes(), *contents(args))
+        made_of = digest(self.plain.digest(target), *contents(args))
         with self.lock:
             if self.known.get(key, {}).get("made_of") != made_of:
                 self.tell(f"which functions does {key} enter?")
@@ -297,7 +178,7 @@ class Coverage:
             self.build = Build(self.state, "coverage", COUNTING)
         self.build.make([target], 1)
         with tempfile.TemporaryDirectory(dir=self.state) as folder:
-            done = bounded([ISOLATE, self.build.dir / target, *args], COVERAGE_CPU_S,
+            done = bounded([self.build.dir / target, *args], COVERAGE_CPU_S,
                            {"GCOV_PREFIX": folder})
             if done.how == "hang":
                 return None
@@ -363,7 +244,7 @@ class Trials:
             shutil.rmtree(left)  # A run that was ended left it.
         self.tell = tell
         self.plain = Build(self.state, "plain", PLAIN)
-        self.units = self.plain.unit_programs()
+        self.units = self.plain.unit_programs(PROGRAMS.values())
         tell("building")
         self.plain.make([*self.units, *PROGRAMS.values()], jobs)
         self.coverage = Coverage(self.state, self.plain, tell)
@@ -393,9 +274,13 @@ class Trials:
                 log.write(json.dumps({"key": key, "caught": self.known[key]}) + "\n")
         return [Catch(*words) for words in self.known[key]]
 
-    def try_bug(self, mutant, text_of):
+    def try_bug(self, mutant, text_of, effort=1):
         """By engine: how many were asked, and what caught it."""
-        outcome = {}
+        with tempfile.TemporaryDirectory(dir=self.state) as folder:
+            return self.try_engines(mutant, text_of, pathlib.Path(folder), effort)
+
+    def try_engines(self, mutant, text_of, folder, effort):
+        outcome, planted = {}, {}  # Engines share the file that was compiled.
         for engine in ENGINES:
             files = [file for file in mutant.edits if not file.startswith("test/")
                      or file.startswith(f"test/{engine}/")]
@@ -404,26 +289,28 @@ class Trials:
             file = files[0] if engine in ("unit", "lua") else mutant.file(engine)
             if file.endswith(".lua") != (engine == "lua"):
                 continue
-            asked, caught = (self.try_lua if engine == "lua" else self.try_c)(
-                mutant, engine, file, text_of(mutant, file))
+            if file not in planted:
+                place = folder / str(len(planted))
+                place.mkdir()
+                planted[file] = Planted(self.plain, place, file, text_of(mutant, file), effort)
+            ask = {"unit": self.try_units, "lua": self.try_lua, "sim": self.try_sim}.get(
+                engine, self.try_explorer)
+            spans = changed_lines((ROOT / file).read_text(), mutant.edits[file])
+            asked, caught = ask(mutant, engine, planted[file], spans)
             if asked:
                 outcome[engine] = (asked, caught)
         return outcome
 
-    def try_c(self, mutant, engine, file, text):
-        spans = changed_lines((ROOT / file).read_text(), mutant.edits[file])
-        with tempfile.TemporaryDirectory(dir=self.state) as folder:
-            planted = Planted(self.plain, folder, file, text)
-            ask = {"unit": self.try_units, "sim": self.try_sim}.get(engine, self.try_explorer)
-            return ask(mutant, engine, planted, spans)
-
     def enters(self, name, target, args, planted, spans):
+        """Which part of all calls of functions is one of these."""
         files = self.coverage.functions(name, target, args)
-        return 1 if files is None else entered(files.get(planted.file, []), spans)
+        if files is None:
+            return 1
+        calls = sum(function[2] for functions in files.values() for function in functions)
+        return entered(files.get(planted.file, []), spans) / max(1, calls)
 
     def key(self, *parts, target, planted):
-        program = (self.plain.dir / target).read_bytes()
-        return digest(program, planted.source.read_bytes(), BOUNDS, *parts)
+        return digest(self.plain.digest(target), planted.source.read_bytes(), *parts)
 
     # -- Unit tests --
 
@@ -434,7 +321,8 @@ class Trials:
             name = pathlib.Path(target).name.removeprefix("test-")
             if name != named and not self.enters(target, target, args, planted, spans):
                 continue
-            key = self.key(*contents(args), target=target, planted=planted)
+            key = self.key(UNIT_CPU_S, TEST_CPU_S, HANGS_MAX, *contents(args), target=target,
+                           planted=planted)
             if key not in self.known and planted.make(target) is None:
                 continue
             asked += 1
@@ -443,13 +331,13 @@ class Trials:
 
     def ask_unit(self, planted, target, args, name):
         env = {"LD_LIBRARY_PATH": planted.folder}
-        command = [ISOLATE, planted.make(target), *args]
+        command = [planted.make(target), *args]
         first = bounded(command, UNIT_CPU_S, env)
         if (first.how, first.status) == ("ended", 0):
             return []
         # What fails by chance, on a busy machine, must not count: the program fails twice, and between
         # these runs it does not fail without the bug.
-        good = bounded([ISOLATE, self.plain.dir / target, *args], UNIT_CPU_S)
+        good = bounded([self.plain.dir / target, *args], UNIT_CPU_S)
         if (good.how, good.status) != ("ended", 0):
             raise RuntimeError(f"{target} fails without a bug: {good.how}\n{good.said[-2000:]}")
         if first.how != "ended":
@@ -466,7 +354,9 @@ class Trials:
         tests = re.findall(r"\bRUN\((\w+)\)", source.read_text()) if source and not args else []
         caught = []
         for test in tests:
-            done = bounded([ISOLATE, planted.make(target), test], TEST_CPU_S,
+            if sum(catch.item.endswith("(hang)") for catch in caught) == HANGS_MAX:
+                break
+            done = bounded([planted.make(target), test], TEST_CPU_S,
                            {"LD_LIBRARY_PATH": planted.folder})
             if done.how != "ended":
                 caught.append(Catch(name, f"{test}({done.how})"))
@@ -481,42 +371,35 @@ class Trials:
         known = re.findall(r"\b(?:[a-z]+:)?\d+\b", mutant.expect.get("sim", ""))[:KNOWN_SEEDS]
         if planted.make(target) is None:
             return 0, []
-        times = {theme: self.enters(f"sim {theme}", target, self.seeds(theme, 4), planted, spans)
-                 for theme in THEMES}
-        themes = ["any"] if times["any"] or "sim" in mutant.expect else []
+        shares = {theme: self.enters(f"sim {theme}", target, seeds(theme), planted, spans)
+                  for theme in THEMES}
+        themes = ["any"] if shares["any"] or "sim" in mutant.expect else []
         themes += [seed.partition(":")[0] for seed in known if ":" in seed]
-        others = sorted(THEMES[1:], key=lambda theme: -times[theme])
-        themes += [theme for theme in others if times[theme] and theme not in themes][:1]
+        others = sorted(THEMES[1:], key=lambda theme: -shares[theme])
+        themes += [theme for theme in others if shares[theme] and theme not in themes][:1]
         asked, caught = 0, []
         for theme in dict.fromkeys(themes):
             asked += 1
-            key = self.key("sim", theme, target=target, planted=planted)
-            caught += self.once(key, lambda t=theme: self.ask_sim(planted, t))
+            args = seeds(theme, planted.effort)
+            key = self.key("sim", *args, target=target, planted=planted)
+            caught += self.once(key, lambda t=theme, a=args: self.ask_sim(planted, t, *a))
         if "sim" in mutant.expect and not caught:
-            theme = next((seed.partition(":")[0] + ":" for seed in known if ":" in seed), "")
-            tried = [[seed, "1"] for seed in known] + [[theme + "1", "5000" if theme else "20000"]]
-            key = self.key("sim known", tried, target=target, planted=planted)
-            caught += self.once(key, lambda: self.ask_known(planted, tried))
+            key = self.key("sim", "known", *known, target=target, planted=planted)
+            caught += self.once(key, lambda: self.ask_known(planted, known))
         return asked, caught
 
-    def seeds(self, theme, part=1):
-        """Arguments for so small a part of the seeds of a theme."""
-        return ["1" if theme == "any" else f"{theme}:1",
-                str(SIM_SEEDS.get(theme, THEME_SEEDS) // part)]
-
-    def ask_sim(self, planted, theme):
+    def ask_sim(self, planted, theme, first, count):
         program = planted.make(PROGRAMS["sim"])
-        first, count = self.seeds(theme)
-        done = bounded([ISOLATE, program, first, count], SIM_CPU_S)
+        done = bounded([program, first, count], SIM_CPU_S)
         if done.how == "hang":
-            again = bounded([ISOLATE, program, first, str(HANG_SEEDS)], SIM_CPU_S)
+            again = bounded([program, first, str(HANG_SEEDS)], SIM_CPU_S)
             return [Catch("hang", theme)] if again.how == "hang" else judge_sim(again, theme)
         return judge_sim(done, theme)
 
-    def ask_known(self, planted, tried):
-        """As mutants does: seeds that found it, and where these are too old, a long search."""
-        for args in tried:
-            done = bounded([ISOLATE, planted.make(PROGRAMS["sim"]), *args], KNOWN_CPU_S)
+    def ask_known(self, planted, known):
+        """Seeds that found it.  What finds others where these are too old is "mutants seeds"."""
+        for seed in known:
+            done = bounded([planted.make(PROGRAMS["sim"]), seed, "1"], SIM_CPU_S)
             caught = judge_sim(done, "known")
             if caught:
                 return [Catch(caught[0].group, "known")]
@@ -531,18 +414,18 @@ class Trials:
             return 0, []
         named = mutant.expect.get(engine, ":").partition(":")[0]
         for scenario in dict.fromkeys([named] * bool(named) + self.scenarios[engine]):
-            small = ["--megabytes", str(COVERAGE_MEGABYTES), scenario]
+            small = ["--megabytes", str(EXPLORE_MEGABYTES), scenario]
             if scenario != named and not self.enters(f"{engine} {scenario}", target, small, planted,
                                                      spans):
                 continue
             asked += 1
-            key = self.key(engine, scenario, target=target, planted=planted)
-            caught += self.once(key, lambda s=scenario: self.ask_explorer(planted, target, s))
+            most = NAMED_MEGABYTES if scenario == named else EXPLORE_MEGABYTES * planted.effort
+            key = self.key(engine, scenario, most, target=target, planted=planted)
+            caught += self.once(key, lambda s=scenario, m=most: self.ask_explorer(planted, target, s, m))
         return asked, caught
 
-    def ask_explorer(self, planted, target, scenario):
-        done = bounded([ISOLATE, planted.make(target), "--megabytes", EXPLORE_MEGABYTES, scenario],
-                       EXPLORE_CPU_S)
+    def ask_explorer(self, planted, target, scenario, megabytes):
+        done = bounded([planted.make(target), "--megabytes", megabytes, scenario], EXPLORE_CPU_S)
         found = re.search(r"^\S+: (.*?),? after (\d+) moves:$", done.said, re.MULTILINE)
         worlds = re.search(r"^\S+ +(\d+) (?:worlds|states)", done.said, re.MULTILINE)
         if found and done.status == 1:
@@ -553,22 +436,25 @@ class Trials:
 
     # -- Scripts --
 
-    def try_lua(self, mutant, engine, file, text):
+    def try_lua(self, mutant, engine, planted, spans):
         tests = sorted((ROOT / "test/lua").glob("*.py")) + [ROOT / "test/lua/test-lua"]
         scripts = sorted((ROOT / "redlock/lua").rglob("*"))
         parts = [path.read_bytes() for path in tests + scripts + [ROOT / "redlock/wire/keys.h"]
                  if path.is_file()]
-        return 1, self.once(digest("lua", text, *parts), lambda: self.ask_lua(file, text))
+        return 1, self.once(digest("lua", planted.source.read_bytes(), *parts),
+                            lambda: self.ask_lua(planted))
 
-    def ask_lua(self, file, text):
-        with tempfile.TemporaryDirectory() as folder:
-            copy = pathlib.Path(folder) / pathlib.Path(file).name
-            copy.write_text(text)
-            done = bounded([ISOLATE, ROOT / "test/lua/test-lua", "--planted", copy], LUA_CPU_S)
+    def ask_lua(self, planted):
+        done = bounded([ROOT / "test/lua/test-lua", "--planted", planted.source], LUA_CPU_S)
         if not re.search(r"^\d+ rules were run$", done.said, re.MULTILINE):
             return [Catch("test-lua", f"(all)({done.how})")]
         return [Catch(*test.split(".")) for test in
                 re.findall(r"^FAILED \w+\.(\w+\.\w+)", done.said, re.MULTILINE)]
+
+
+def seeds(theme, effort=1):
+    """The arguments of the simulator for the seeds of a theme."""
+    return ["1" if theme == "any" else f"{theme}:1", str(SIM_SEEDS.get(theme, THEME_SEEDS) * effort)]
 
 
 def scenarios(said):

@@ -41,7 +41,7 @@ step_conformance() {
 # The test setup in test/meson.build says which complaints of valgrind are failures.
 step_valgrind() {
     build_gcc
-    tests gcc --setup valgrind --suite valgrind
+    tests gcc --no-rebuild --setup valgrind --suite valgrind
 }
 
 step_coverage() {

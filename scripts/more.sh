@@ -3,10 +3,10 @@
 # more.sh - the steps of scripts/check --more and --release that no other tier has.
 # Sourced by it, never run.  The tools of steps are in steps.sh.
 #
-# From scripts/check: root, out, builds, coverage_min_percent, not_again, and what it shares with the
-# steps of its first tier: build_asan, fuzz_for, run_partition, try_as_root, set_up.
+# From scripts/check: root, out, builds, coverage_min_percent, compiles_fast, not_again, and what it
+# shares with the steps of its first tier: configure_asan, fuzz_for, run_partition, try_as_root, set_up.
 
-: "${root:?}" "${out:?}" "${builds:?}" "${coverage_min_percent:?}" "${current?}" "${not_again[@]:?}"
+: "${root:?}" "${out:?}" "${builds:?}" "${coverage_min_percent:?}" "${current?}" "${not_again[@]:?}" "${compiles_fast[@]:?}"
 
 # Models of what is planned for sets of masters, and their planted bugs.
 step_models() {
@@ -15,7 +15,7 @@ step_models() {
 }
 
 step_asan-command() {
-    build_asan
+    configure_asan
     tests asan --suite command "${not_again[@]}" --timeout-multiplier 4
 }
 
@@ -41,13 +41,13 @@ step_conformance() {
 # The test setup in test/meson.build says which complaints of valgrind are failures.
 step_valgrind() {
     build_gcc
-    tests gcc --setup valgrind --suite valgrind
+    tests gcc --no-rebuild --setup valgrind --suite valgrind
 }
 
 step_coverage() {
     local percent
     # Threads and signal handlers must not lose each other's counts.
-    build coverage gcc --buildtype=debug -Db_coverage=true -Dc_args=-fprofile-update=atomic
+    configure coverage gcc --buildtype=debug -Db_coverage=true -Dc_args=-fprofile-update=atomic
     find "$builds/coverage" -name '*.gcda' -delete
     tests coverage --suite unit --suite live "${not_again[@]}" --timeout-multiplier 2
     cd "$root" || return
@@ -82,7 +82,7 @@ step_report() {
 
 # With link-time optimization: the unit tests, and the installed archive, that with LLVM's own tools, too.
 step_archive() {
-    build lto gcc --buildtype=release -Db_lto=true
+    configure lto gcc --buildtype=release -Db_lto=true
     tests lto --suite unit "${not_again[@]}"
     if ! command -v llvm-objcopy >/dev/null; then
         note "skipped: there is no llvm-objcopy"
@@ -97,7 +97,7 @@ step_archive() {
 # Without OpenSSL all works but rediss://, which says what is missing.
 step_no-tls() {
     local said status=0 want="redlock: open: rediss://: this build has no TLS (meson setup -Dtls=enabled, with OpenSSL) [wrong-argument]"
-    build no-tls gcc --buildtype=debug -Dtls=disabled
+    build no-tls gcc "${compiles_fast[@]}" -Dtls=disabled
     tests no-tls --suite unit --no-suite compiler
     said=$("$builds/no-tls/redlock" --masters rediss://127.0.0.1:1 status 2>&1) || status=$?
     [ "$status" -eq 64 ] || give_up "rediss:// ends with $status"
@@ -127,7 +127,7 @@ as_stranger() {
     tracked | tar -C "$root" -c -T - | tar -C "$dir/tree" -x
     root=$dir/tree builds=$dir/builds
     cd "$root" || return
-    build stranger gcc --buildtype=debug
+    build stranger gcc "${compiles_fast[@]}"
     if [ "$(id -u)" -eq 0 ]; then
         chmod 755 "$dir"
         chown -R nobody "$dir"

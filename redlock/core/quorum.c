@@ -61,7 +61,8 @@
  *     - All rounds of a token have one number.  So an answer that is owed over a link that stands,
  *       by a master that may not vote in between, could be taken for one to the next round, whose
  *       lease counts from later than the request.  Then the token is dead, too.  Another is asked
- *       for soon, because this one leaves the queues (on_link).
+ *       for soon, because this one leaves the queues (on_link).  If the next round has begun, it
+ *       does not ask this master, and the token is dead when it ends without the lock.
  *     - A master that grants the token, and then does not say yes to a request, takes its grant
  *       back: it may have lost the token in between (take_back).
  * 14. Each extension that a majority of stored tokens has won gives the token to masters that lack
@@ -1107,12 +1108,20 @@ static void on_grant(struct step *s)
         follow_up(s);
 }
 
+/* Rule 13: masters that owe an answer to the token over a link that stands. */
+static quorum_mask stale_answers(const struct step *s)
+{
+    return s->q->live & s->q->owing & (s->ev->linked | s->ev->full);
+}
+
 static void on_link(struct step *s)
 {
     struct quorum *q = s->q;
     quorum_mask on = mask_of(s->ev->master);
 
     assert(s->ev->master < QUORUM_MASTERS_MAX);
+    if (q->state == QUORUM_ACQUIRING)
+        q->asked |= stale_answers(s) & on; /* Rule 13: not again in this round. */
     if (q->state == QUORUM_RELEASING) {
         q->none |= q->asked & on & (q->owing | q->releasing);
     } else { /* A master that disconnects may come back without its data, so its yes no longer
@@ -1120,7 +1129,7 @@ static void on_link(struct step *s)
         q->none |= q->asked & on;
         q->yes &= (quorum_mask)~on;
     }
-    if (q->state == QUORUM_PAUSING && (q->live & q->owing & on & (s->ev->linked | s->ev->full))) {
+    if (q->state == QUORUM_PAUSING && (stale_answers(s) & on)) {
         bury_round(q); /* Rule 13. */
         follow_up(s);
     }

@@ -111,10 +111,11 @@ static uint64_t mix_link(uint64_t hash, const struct client *client, const struc
                              bit(q->releasing, n, 38) | bit(q->fresh, n, 39) |
                              bit(client->fence.stale, n, 40) | bit(q->barred, n, 41) |
                              bit(q->deciding, n, 42) | (uint64_t)client->fence.behind[n] << 56);
-    hash = mix(hash, bit(client->gone, m, 39) | bit(client->robbed, m, 40) |
-                         (uint64_t)link->up << 41 | (uint64_t)link->cut << 42 |
-                         (uint64_t)link->obeyed << 44 | (uint64_t)link->items_len << 48 |
-                         (uint64_t)link->ghosts_len << 52 | bit(client->fresh, m, 56));
+    hash =
+        mix(hash, bit(client->gone, m, 39) | bit(client->robbed, m, 40) | (uint64_t)link->up << 41 |
+                      (uint64_t)link->cut << 42 | (uint64_t)link->obeyed << 44 |
+                      (uint64_t)link->items_len << 48 | (uint64_t)link->ghosts_len << 52 |
+                      bit(client->fresh, m, 56) | (uint64_t)link->mute << 57);
     hash = mix(hash, since(q, waiting->round) | (uint64_t)waiting->lease << 16 |
                          (uint64_t)waiting->sent << 24 | (uint64_t)waiting->until << 32 |
                          (uint64_t)waiting->excused << 40);

@@ -74,6 +74,13 @@ static const struct scenario scenarios[] = {
         .at_most = {[RARE_BREAK] = 1},
     },
     {
+        .name = "pass-mute",
+        .about = "a client whose token waits; a master may not vote for a while",
+        SIZES(1, 5, 4, 1, 1, 4),
+        .stands = true,
+        .at_most = {[RARE_HANG] = 3, [RARE_DAWDLE] = 1, [RARE_MUTE] = 1},
+    },
+    {
         .name = "pass-error",
         .about = "the same, and a command that fails",
         SIZES(2, 6, 4, 1, 1, 3),
@@ -435,11 +442,17 @@ static int explore_so(struct scenario scenario, const struct options *options, s
 static void list_scenario(const struct scenario *scenario)
 {
     static const char *const names[RARE_LEN] = {
-        [RARE_HANG] = "hangs",        [RARE_DAWDLE] = "turns dawdled",
-        [RARE_CUT] = "links cut",     [RARE_BREAK] = "links broken",
-        [RARE_ERROR] = "errors",      [RARE_FORGET] = "data lost",
-        [RARE_EXTEND] = "extensions", [RARE_WAKE] = "wake-ups",
-        [RARE_ADOPT] = "adoptions",   [RARE_LOOK] = "versions looked up",
+        [RARE_HANG] = "hangs",
+        [RARE_DAWDLE] = "turns dawdled",
+        [RARE_CUT] = "links cut",
+        [RARE_BREAK] = "links broken",
+        [RARE_MUTE] = "masters that may not vote",
+        [RARE_ERROR] = "errors",
+        [RARE_FORGET] = "data lost",
+        [RARE_EXTEND] = "extensions",
+        [RARE_WAKE] = "wake-ups",
+        [RARE_ADOPT] = "adoptions",
+        [RARE_LOOK] = "versions looked up",
     };
 
     printf("%s: %s\n", scenario->name, scenario->about);

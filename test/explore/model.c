@@ -48,14 +48,16 @@ void model_begin(const struct scenario *scenario, struct world *world)
 
 /* ---- Clients ---- */
 
-static quorum_mask up_of(const struct scenario *scenario, const struct world *world, unsigned c)
+/* Masters that take a command; mute: also those that may not vote. */
+static quorum_mask up_of(const struct scenario *scenario, const struct world *world, unsigned c,
+                         bool mute)
 {
     quorum_mask up = 0;
 
     for (unsigned m = 0; m < world->masters; m++) {
         const struct link *link = &world->links[c][m];
 
-        if (link->up && link->items_len + QUORUM_SENDS_EACH <= ITEMS_MAX &&
+        if (link->up && (mute || !link->mute) && link->items_len + QUORUM_SENDS_EACH <= ITEMS_MAX &&
             change_is_known(scenario, world, c, m))
             up |= mask_of(change_number(scenario, m));
     }
@@ -138,12 +140,15 @@ const char *model_step(const struct scenario *scenario, struct world *world, uns
     drift_time wake_before = client->wake_at;
     struct quorum_actions act;
     char what[32], did[160];
+    const struct link *link = &world->links[c][event->master];
+    bool is_up = link->up && !link->mute;
     const char *wrong;
 
     memcpy(&before, &client->q, sizeof before); /* Padding too. */
     event->now = model_now(world);
     event->members = change_members(scenario, client->version);
-    event->up = up_of(scenario, world, c);
+    event->up = up_of(scenario, world, c, false);
+    event->linked = up_of(scenario, world, c, true);
     event->fence = scenario->fence ? &client->fence : NULL;
     quorum_step(&client->q, event, &act);
     client->wake_at = act.wake_at;
@@ -151,7 +156,7 @@ const char *model_step(const struct scenario *scenario, struct world *world, uns
     note_sends(scenario, world, c, &act);
     if (told != NULL)
         (void)snprintf(told, told_size, "%c  %-18s -> %s", 'A' + (int)c,
-                       story_event(event, world->links[c][event->master].up, what, sizeof what),
+                       story_event(event, is_up, what, sizeof what),
                        story_tell(&before, &client->q, &act, wake_before, START, did, sizeof did));
     if (client->q.round != before.round)
         client->gone = client->robbed = 0;
@@ -244,24 +249,31 @@ void model_end_link(struct link *link)
     }
     memset(link->items, 0, sizeof link->items);
     link->items_len = link->obeyed = link->cut = 0;
+    link->mute = false;
 }
 
 static const char *change_link(const struct scenario *scenario, struct world *world, unsigned c,
-                               unsigned m, bool up, char *told, size_t told_size)
+                               unsigned m, enum move_kind kind, char *told, size_t told_size)
 {
     struct link *link = &world->links[c][m];
     struct quorum_event event = {.type = QUORUM_EV_LINK, .master = change_number(scenario, m)};
     bool cares =
         change_is_known(scenario, world, c, m) && quorum_cares(&world->clients[c].q, event.master);
 
-    if (!up)
+    if (kind == MOVE_BREAK)
         masters_excuse(world, c, m);
-    model_end_link(link);
-    link->up = up;
+    if (kind == MOVE_MUTE) {
+        link->mute = !link->mute;
+        world->left[RARE_MUTE] -= link->mute;
+    } else {
+        model_end_link(link);
+        link->up = kind == MOVE_CONNECT;
+    }
     if (cares)
         return model_step(scenario, world, c, &event, told, told_size);
     if (told != NULL)
-        (void)snprintf(told, told_size, "%c  m%u %s", 'A' + (int)c, m + 1, up ? "up" : "down");
+        (void)snprintf(told, told_size, "%c  m%u %s", 'A' + (int)c, m + 1,
+                       link->up && !link->mute ? "up" : "down");
     return NULL;
 }
 
@@ -469,9 +481,10 @@ static const char *do_move(const struct scenario *scenario, struct world *world,
         return NULL;
     case MOVE_BREAK:
         world->left[RARE_BREAK]--;
-        return change_link(scenario, world, c, m, false, told, told_size);
+        return change_link(scenario, world, c, m, MOVE_BREAK, told, told_size);
     case MOVE_CONNECT:
-        return change_link(scenario, world, c, m, true, told, told_size);
+    case MOVE_MUTE:
+        return change_link(scenario, world, c, m, (enum move_kind)move.kind, told, told_size);
     case MOVE_FORGET:
         forget(scenario, world, m, told, told_size);
         return NULL;

@@ -49,8 +49,8 @@
  * Another process may adopt the token of a holder, which ends then.  It may know an older version.
  *
  * The scenario limits how often each of these happens: hangs, dawdled turns, cuts, breaks,
- * errors, data lost, extensions by the owner, rounds that an announcement begins early, versions
- * taken over without an answer that shows them, and adoptions.
+ * masters that may not vote for a while, errors, data lost, extensions by the owner, rounds that an
+ * announcement begins early, versions taken over without an answer that shows them, and adoptions.
  *
  * The fuzzer and the simulator try what is not tried here: detached leases, links that are still
  * coming up, several leases or lengths of leases, limits of how long a lock is
@@ -79,6 +79,7 @@ enum rare {
     RARE_DAWDLE,
     RARE_CUT,
     RARE_BREAK,
+    RARE_MUTE, /* A master may not vote for a client, although their link is up. */
     RARE_ERROR,
     RARE_FORGET,
     RARE_EXTEND, /* By the owner. */
@@ -151,7 +152,7 @@ struct link {
     struct item ghosts[ITEMS_MAX]; /* Commands of a broken link that may be obeyed later. */
     uint8_t ghosts_len;
     uint8_t cut;
-    bool up;
+    bool up, mute;
 };
 
 struct key {
@@ -244,6 +245,7 @@ enum move_kind {
     MOVE_HEAL,
     MOVE_BREAK,
     MOVE_CONNECT,
+    MOVE_MUTE, /* The master may not vote any more, or may vote again. */
     MOVE_GHOST,
     MOVE_FORGET,
     MOVE_WRITE, /* The operator writes a version to a master; client is the version. */
@@ -266,7 +268,7 @@ static inline drift_time model_now(const struct world *world)
 void model_begin(const struct scenario *scenario, struct world *world);
 
 /* All moves that are possible next; returns how many. */
-#define MOVES_MAX (7 + VERSIONS_MAX + 5 * MASTERS + 1)
+#define MOVES_MAX (7 + VERSIONS_MAX + 6 * MASTERS + 1)
 size_t model_moves(const struct scenario *scenario, const struct world *world,
                    struct move moves[MOVES_MAX]);
 

@@ -41,6 +41,8 @@ static void add_link(const struct world *world, unsigned c, unsigned m, struct m
         add(moves, len, MOVE_GRANT, c, m);
     if (world->left[RARE_BREAK] > 0 && link->ghosts_len == 0)
         add(moves, len, MOVE_BREAK, c, m);
+    if (link->mute || world->left[RARE_MUTE] > 0)
+        add(moves, len, MOVE_MUTE, c, m);
     if (link->cut == 0 && world->left[RARE_CUT] > 0) {
         add(moves, len, MOVE_CUT_COMMANDS, c, m);
         add(moves, len, MOVE_CUT_ANSWERS, c, m);

@@ -220,7 +220,8 @@ static const char *check_leaks(const struct world *world)
         if (key->owner == 0 || key->excused)
             continue;
         link = &world->links[key->owner - 1][m];
-        if (link->up && link->items_len == 0 && !is_anothers(&world->clients[key->owner - 1].q) &&
+        if (link->up && !link->mute && link->items_len == 0 &&
+            !is_anothers(&world->clients[key->owner - 1].q) &&
             world->clients[key->owner - 1].q.round != key->round)
             return "a dead token is left behind";
     }
@@ -235,8 +236,8 @@ static const char *check_waiting(const struct world *world)
             const struct waiting *waiting = &world->waiting[c][m];
             const struct link *link = &world->links[c][m];
 
-            if (waiting->round != 0 && !waiting->excused && link->up && link->items_len == 0 &&
-                world->clients[c].q.round != waiting->round)
+            if (waiting->round != 0 && !waiting->excused && link->up && !link->mute &&
+                link->items_len == 0 && world->clients[c].q.round != waiting->round)
                 return "a dead token goes on waiting";
         }
     return NULL;

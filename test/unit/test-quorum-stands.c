@@ -317,6 +317,28 @@ TEST(a_yes_to_an_older_request_is_no_vote_of_a_newer)
     }
 }
 
+/* The next round has not asked the master that owes an answer.  When it may vote again, it is not
+ * asked either. */
+TEST(an_answer_that_is_owed_since_an_earlier_round_is_no_vote)
+{
+    begin_waiting();
+    story.linked = 7;
+    story_stand(&story, 1);
+    story_stand(&story, 2);
+    timer_at(STORY_START + TIMEOUT);
+    timer_at(story.act.wake_at);
+    CHECK_INT(story.q.state, QUORUM_ACQUIRING);
+    story_link(&story, 0, false);
+    story_link(&story, 0, true);
+    check_sent(0, 0, 0);
+    story_reply(&story, 0, YES);
+    CHECK_UINT(story.q.yes, 0);
+    story_reply(&story, 1, YES);
+    check_not_ended();
+    story_stand(&story, 2);
+    CHECK_UINT(story.q.live, 0); /* It may wait at the first master, which others need. */
+}
+
 /* Nothing is owed: nobody else can get this token's place. */
 TEST(a_token_stands_while_masters_that_answered_may_not_vote)
 {
@@ -408,6 +430,7 @@ CHECK_MAIN(
     RUN(a_master_that_gave_no_answer_does_not_end_the_token), RUN(a_void_vote_ends_the_token),
     RUN(who_gives_up_releases_the_token_everywhere), RUN(a_link_that_breaks_takes_its_grant_along),
     RUN(a_yes_to_an_older_request_is_no_vote_of_a_newer),
+    RUN(an_answer_that_is_owed_since_an_earlier_round_is_no_vote),
     RUN(a_token_stands_while_masters_that_answered_may_not_vote),
     RUN(a_token_stands_when_a_link_breaks_that_owes_an_answer),
     RUN(a_token_that_waited_for_long_is_extended_at_once),

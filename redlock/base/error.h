@@ -9,9 +9,28 @@
 #ifndef REDLOCK_ERROR_H
 #define REDLOCK_ERROR_H
 
+#include <stdint.h>
+
+#include "redlock/base/message.h"
 #include "redlock/redlock.h"
 
 #define ERROR_MESSAGE_MAX 512 /* In bytes, with the NUL.  A longer message ends in "...". */
+
+/* The reasons that a message lists, one behind the other: where each begins, and what people look
+ * up about it.  "; " stands between two.  The command prints a line for each. */
+struct error_part {
+    uint16_t at;     /* Where it begins in the text. */
+    uint8_t message; /* enum msg. */
+};
+struct error_parts {
+    struct error_part list[REDLOCK_MASTERS_MAX];
+    uint8_t len;
+};
+
+struct error {
+    char text[ERROR_MESSAGE_MAX];
+    struct error_parts parts;
+};
 
 /* The code and the text of every status. */
 #define ERROR_STATUSES(X)                                                         \
@@ -38,11 +57,21 @@ int error_set(int status, const char *format, ...) __attribute__((format(printf,
 /* Put "prefix: " before the thread's message.  Returns status. */
 int error_wrap(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Put ": " and a list of reasons behind the thread's message.  "": there is none. */
+void error_list(const char *list, const struct error_parts *parts);
+
+/* Text was put before a list of reasons. */
+void error_shift(struct error_parts *parts, size_t by);
+
 /* Make a message of another thread, or of before, that of this thread.  Returns status. */
-int error_pass_on(int status, const char *message);
+void error_save(struct error *ret_error);
+int error_pass_on(int status, const struct error *error);
 
 /* The thread's message.  "": there is none. */
 const char *error_message(void);
+
+/* The reasons that it lists.  One that begins behind the end of the message was cut off. */
+const struct error_parts *error_parts(void);
 
 /*
  * Write a name for people to read.  Printable ASCII stays as it is.  A backslash and every other

@@ -101,7 +101,8 @@ struct inspect_master inspect_master(struct redlock *rl, unsigned m)
     seen.uri = masters->peers.uris[m];
     seen.name = masters_name(masters, m);
     seen.why = *masters_reason(masters, m);
-    (void)reason_write(&seen.why, now, seen.error, sizeof seen.error);
+    seen.remark.message = reason_message(&seen.why);
+    (void)reason_write(&seen.why, now, seen.remark.text, sizeof seen.remark.text);
     if (masters->peers.links[m] != NULL)
         seen.info = *link_info(masters->peers.links[m]);
     seen.is_elsewhere = is_elsewhere(masters, m);
@@ -170,14 +171,15 @@ int inspect_wait(struct redlock *rl, const struct redlock_lease *lease)
 }
 
 enum msg inspect_loss(struct redlock *rl, const struct redlock_lease *lease, char *text,
-                      size_t size)
+                      size_t size, struct error_parts *ret_parts)
 {
     enum msg why;
 
     text[0] = '\0';
+    ret_parts->len = 0;
     if (client_enter(rl) != REDLOCK_OK)
         return MSG_NONE;
-    why = explain_loss(lease, text, size);
+    why = explain_loss(lease, text, size, ret_parts);
     client_leave(rl);
     return why;
 }

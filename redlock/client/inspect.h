@@ -23,6 +23,7 @@
 
 struct config;
 struct config_member;
+struct error_parts;
 struct reply;
 struct uri;
 
@@ -62,11 +63,17 @@ struct inspect_client inspect_client(struct redlock *rl);
 /* True: a master that is not down may store a token of a lease. */
 bool inspect_may_hold(struct redlock *rl);
 
+/* What is wrong with a master: what people read, and look up.  MSG_NONE, "": nothing. */
+struct remark {
+    enum msg message;
+    char text[INSPECT_TEXT_MAX];
+};
+
 struct inspect_master {
-    const struct uri *uri;        /* Lives as long as the client. */
-    const char *name;             /* "host:port".  Lives as long as the client. */
-    struct reason why;            /* Why its link is down, or what it refused last. */
-    char error[INSPECT_TEXT_MAX]; /* The same in words. */
+    const struct uri *uri; /* Lives as long as the client. */
+    const char *name;      /* "host:port".  Lives as long as the client. */
+    struct reason why;     /* Why its link is down, or what it refused last. */
+    struct remark remark;  /* The same in words. */
     struct master_info info;
     bool is_linked;
     bool is_elsewhere;      /* It is a member that has another number, too. */
@@ -98,12 +105,12 @@ void inspect_set(struct redlock *rl, char *members, size_t members_size, char *w
 drift_span inspect_quarantine(struct redlock *rl, uint32_t max_ttl_ms);
 
 /* If masters keep a waiting lease from its lock, set the thread's message, which says which.
- * Returns the status that the wait would end with, and REDLOCK_OK if no master is at fault. */
+ * Returns the status that the wait would end with, and REDLOCK_OK if no master is at remark. */
 int inspect_wait(struct redlock *rl, const struct redlock_lease *lease);
 
 /* Write why a lease is lost, or will be: see explain_loss(). */
 enum msg inspect_loss(struct redlock *rl, const struct redlock_lease *lease, char *text,
-                      size_t size);
+                      size_t size, struct error_parts *ret_parts);
 
 /* Read markers, but install no epoch and found no set: the client may know only some of the
  * masters. */

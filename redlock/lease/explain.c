@@ -75,7 +75,7 @@ static void trouble_of(const struct leases *leases, unsigned m, const struct ans
 
 /* status: that of the call which failed.  The troubles that led to it come first. */
 static void list_troubles(const struct leases *leases, struct answers answers, int status,
-                          char *buf, size_t size)
+                          char *buf, size_t size, struct error_parts *ret_parts)
 {
     const struct masters *masters = leases->masters;
     struct trouble troubles[QUORUM_MASTERS_MAX];
@@ -85,16 +85,17 @@ static void list_troubles(const struct leases *leases, struct answers answers, i
         trouble_of(leases, m, &answers, &troubles[m].why);
     }
     troubles_weigh(troubles, masters->peers.len, &masters->peers.members, status);
-    troubles_list(troubles, masters->peers.len, env_now(leases->env), buf, size);
+    troubles_list(troubles, masters->peers.len, env_now(leases->env), buf, size, ret_parts);
 }
 
 void explain_ready(const struct leases *leases, int status)
 {
     char troubles[ERROR_MESSAGE_MAX];
+    struct error_parts parts;
 
-    list_troubles(leases, (struct answers){0}, status, troubles, sizeof troubles);
-    (void)error_set(status, "ready: %s%s%s", redlock_strerror(status), troubles[0] != 0 ? ": " : "",
-                    troubles);
+    list_troubles(leases, (struct answers){0}, status, troubles, sizeof troubles, &parts);
+    (void)error_set(status, "ready: %s", redlock_strerror(status));
+    error_list(troubles, &parts);
 }
 
 /* Quote the name.  Several names become a list with commas. */
@@ -165,6 +166,7 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
 {
     char name[QUOTED_MAX], troubles[ERROR_MESSAGE_MAX - QUOTED_MAX - 64];
     const char *why = redlock_strerror(status);
+    struct error_parts parts = {.len = 0};
     char taken[48];
 
     if (status == REDLOCK_OK) {
@@ -174,9 +176,14 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
     quote_names(lease, name, sizeof name);
     troubles[0] = 0;
     if (outlook_is_status(status) || status == REDLOCK_TOO_LATE)
-        list_troubles(lease->leases, answers_of_op(lease), status, troubles, sizeof troubles);
-    if (lease_kind(lease)->explain != NULL)
-        lease_kind(lease)->explain(lease, status, troubles, sizeof troubles);
+        list_troubles(lease->leases, answers_of_op(lease), status, troubles, sizeof troubles,
+                      &parts);
+    if (status == REDLOCK_CONTENDED && lease_kind(lease)->explain != NULL) {
+        enum msg kind = lease_kind(lease)->explain(lease, troubles, sizeof troubles);
+
+        parts.list[0] = (struct error_part){.message = (uint8_t)kind};
+        parts.len = 1;
+    }
     if (op == LEASE_OP_EXTEND && is_revoked(lease))
         why = lease->leases->revoked.text;
     else if (status == REDLOCK_LOST && op == LEASE_OP_EXTEND && lease_remaining_ms(lease) > 0)
@@ -191,17 +198,18 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
         why = who_holds(lease);
     if (status == REDLOCK_E_STATE) /* Only a close gives this status to an operation under way. */
         why = "the client was closed meanwhile";
-    (void)error_set(status, "%s %s: %s%s%s", op_name(op), name, why, troubles[0] != 0 ? ": " : "",
-                    troubles);
+    (void)error_set(status, "%s %s: %s", op_name(op), name, why);
+    error_list(troubles, &parts);
 }
 
 void explain_unconfirmed(const struct redlock_lease *lease)
 {
     char name[QUOTED_MAX], troubles[ERROR_MESSAGE_MAX];
+    struct error_parts parts; /* The log has one line. */
 
     quote_names(lease, name, sizeof name);
     list_troubles(lease->leases, answers_of_op(lease), REDLOCK_UNREACHABLE, troubles,
-                  sizeof troubles);
+                  sizeof troubles, &parts);
     env_log(lease->leases->env, REDLOCK_LOG_WARNING, MSG_NO_MAJORITY, "release %s: %s%s%s", name,
             unconfirmed, troubles[0] != '\0' ? ": " : "", troubles);
 }
@@ -210,13 +218,15 @@ int explain_wait(const struct redlock_lease *lease)
 {
     const struct leases *leases = lease->leases;
     char troubles[ERROR_MESSAGE_MAX];
+    struct error_parts parts;
     drift_span left;
     enum outlook outlook;
 
     if (!lease_is_waiting(lease) || lease->q.contended)
         return REDLOCK_OK;
     outlook = masters_outlook(leases->masters, lease_refused(lease), env_now(leases->env), &left);
-    list_troubles(leases, answers_of_op(lease), outlook_status(outlook), troubles, sizeof troubles);
+    list_troubles(leases, answers_of_op(lease), outlook_status(outlook), troubles, sizeof troubles,
+                  &parts);
     if (troubles[0] == 0)
         return REDLOCK_OK;
     explain_end(lease, LEASE_OP_LOCK, outlook_status(outlook));
@@ -271,7 +281,8 @@ static size_t count_renewals(const struct members *members, quorum_mask renewed,
                             all, all / 2 + 1);
 }
 
-enum msg explain_loss(const struct redlock_lease *lease, char *buf, size_t size)
+enum msg explain_loss(const struct redlock_lease *lease, char *buf, size_t size,
+                      struct error_parts *ret_parts)
 {
     const struct members *members = &lease->leases->masters->peers.members;
     quorum_mask renewed = renewing(lease);
@@ -279,6 +290,7 @@ enum msg explain_loss(const struct redlock_lease *lease, char *buf, size_t size)
 
     assert(size >= LOSS_SIZE_MIN);
     buf[0] = '\0';
+    ret_parts->len = 0;
     if (is_revoked(lease)) {
         (void)snprintf(buf, size, "%s", lease->leases->revoked.text);
         return MSG_REVOKED;
@@ -287,7 +299,9 @@ enum msg explain_loss(const struct redlock_lease *lease, char *buf, size_t size)
         return MSG_NONE;
     if (quorum_is_held(&lease->q))
         len = count_renewals(members, renewed, buf, size);
-    list_troubles(lease->leases, answers_of(lease), REDLOCK_UNREACHABLE, buf + len, size - len);
+    list_troubles(lease->leases, answers_of(lease), REDLOCK_UNREACHABLE, buf + len, size - len,
+                  ret_parts);
+    error_shift(ret_parts, len);
     return members_decide(members, members_all(members) & (quorum_mask)~lease->gone)
                ? MSG_NO_MAJORITY
                : MSG_NOT_STORED;

@@ -4,7 +4,7 @@
 #ifndef REDLOCK_EXPLAIN_H
 #define REDLOCK_EXPLAIN_H
 
-#include "redlock/base/message.h"
+#include "redlock/base/error.h"
 #include "redlock/lease/state.h"
 
 /* Set the thread's message: why op ended with status. */
@@ -36,6 +36,7 @@ void explain_revoked(const struct redlock_lease *lease, unsigned master, const c
  *   MSG_NONE         No master is at fault, and the text is "".
  * size must be at least 128.
  */
-enum msg explain_loss(const struct redlock_lease *lease, char *buf, size_t size);
+enum msg explain_loss(const struct redlock_lease *lease, char *buf, size_t size,
+                      struct error_parts *ret_parts);
 
 #endif /* REDLOCK_EXPLAIN_H */

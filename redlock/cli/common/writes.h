@@ -8,18 +8,18 @@
 #define REDLOCK_WRITES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
+struct remark;
 struct redlock;
 struct reply;
 
 /* Ask a master whose link is up, as inspect_query() does.  It changes nothing there. */
 void writes_ask(struct redlock *rl, unsigned m, uint32_t query);
 
-/* Read the answer.  True: the master refuses writes, and text says why.  An ACL that forbids the
- * question counts as no refusal. */
-bool writes_are_refused(const struct reply *reply, char *text, size_t size);
+/* Read the answer.  True: the master refuses writes, and *ret_remark says why.  An ACL that forbids
+ * the question counts as no refusal. */
+bool writes_are_refused(const struct reply *reply, struct remark *ret_remark);
 
 /* What to change, if an error is that of a master that refuses writes.  NULL: it is another. */
 const char *writes_cure(const char *error);

@@ -11,8 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local char thread_message[ERROR_MESSAGE_MAX];
-static _Thread_local struct blame thread_blame; /* Of the message, if that is not empty. */
+static _Thread_local struct error thread_error;
 
 /* End a text that was cut with "...", in place of its last bytes. */
 static void mark_cut(char *text, size_t size)
@@ -22,7 +21,15 @@ static void mark_cut(char *text, size_t size)
 
 void error_clear(void)
 {
-    thread_message[0] = '\0';
+    thread_error.text[0] = '\0';
+    thread_error.parts.len = 0;
+    thread_error.blame.masters = 0;
+}
+
+void error_shift(struct error_parts *parts, size_t by)
+{
+    for (unsigned i = 0; i < parts->len; i++)
+        parts->list[i].at = (uint16_t)(parts->list[i].at + by);
 }
 
 /* Format into a copy, because an argument may be the old message. */
@@ -33,13 +40,16 @@ __attribute__((format(printf, 2, 0))) static void set_message(bool wraps, const 
     int len = vsnprintf(text, sizeof text, format, args);
 
     assert(len >= 0);
-    if (!wraps || thread_message[0] == '\0')
-        thread_blame.masters = 0;
-    if (wraps && (size_t)len < sizeof text && thread_message[0] != '\0')
-        len += snprintf(text + len, sizeof text - (size_t)len, ": %s", thread_message);
+    if (!wraps || thread_error.text[0] == '\0')
+        thread_error.blame.masters = 0;
+    if (!wraps || (size_t)len >= sizeof text)
+        thread_error.parts.len = 0;
+    error_shift(&thread_error.parts, (size_t)len + strlen(": "));
+    if (wraps && (size_t)len < sizeof text && thread_error.text[0] != '\0')
+        len += snprintf(text + len, sizeof text - (size_t)len, ": %s", thread_error.text);
     if ((size_t)len >= sizeof text)
         mark_cut(text, sizeof text);
-    memcpy(thread_message, text, sizeof text);
+    memcpy(thread_error.text, text, sizeof text);
 }
 
 int error_set(int status, const char *format, ...)
@@ -62,30 +72,53 @@ int error_wrap(int status, const char *format, ...)
     return status;
 }
 
-int error_pass_on(int status, const char *message)
+void error_list(const struct error *list)
 {
-    size_t len = strlen(message);
+    struct error *error = &thread_error;
+    size_t len = strlen(error->text), size = sizeof error->text;
 
-    assert(len < sizeof thread_message);
-    if (len > 0)
-        thread_blame.masters = 0;
-    memcpy(thread_message, message, len + 1);
+    if (list->text[0] == '\0')
+        return;
+    error->blame = list->blame;
+    error->parts = list->parts;
+    error_shift(&error->parts, len + strlen(": "));
+    if ((size_t)snprintf(error->text + len, size - len, ": %s", list->text) >= size - len)
+        mark_cut(error->text, size);
+}
+
+static void copy(struct error *ret_error, const struct error *error)
+{
+    memcpy(ret_error->text, error->text, strlen(error->text) + 1);
+    ret_error->parts = error->parts;
+    ret_error->blame.masters = 0;
+    if (error->blame.masters != 0)
+        ret_error->blame = error->blame;
+}
+
+void error_save(struct error *ret_error)
+{
+    copy(ret_error, &thread_error);
+}
+
+int error_pass_on(int status, const struct error *error)
+{
+    copy(&thread_error, error);
     return status;
 }
 
 const char *error_message(void)
 {
-    return thread_message;
+    return thread_error.text;
 }
 
-void error_blame(const struct blame *blame)
+const struct error_parts *error_parts(void)
 {
-    thread_blame = *blame;
+    return &thread_error.parts;
 }
 
 const struct blame *error_blamed(void)
 {
-    return thread_message[0] != '\0' && thread_blame.masters != 0 ? &thread_blame : NULL;
+    return thread_error.blame.masters != 0 ? &thread_error.blame : NULL;
 }
 
 /* Write one byte of a name, as 1 or 4 characters.  Returns their number. */

@@ -9,10 +9,30 @@
 #ifndef REDLOCK_ERROR_H
 #define REDLOCK_ERROR_H
 
+#include <stdint.h>
+
 #include "redlock/base/blame.h"
+#include "redlock/base/message.h"
 #include "redlock/redlock.h"
 
 #define ERROR_MESSAGE_MAX 512 /* In bytes, with the NUL.  A longer message ends in "...". */
+
+/* The reasons that a message lists, one behind the other: where each begins, and what people look
+ * up about it.  "; " stands between two.  The command prints a line for each. */
+struct error_part {
+    uint16_t at;     /* Where it begins in the text. */
+    uint8_t message; /* enum msg. */
+};
+struct error_parts {
+    struct error_part list[REDLOCK_MASTERS_MAX];
+    uint8_t len;
+};
+
+struct error {
+    char text[ERROR_MESSAGE_MAX];
+    struct error_parts parts;
+    struct blame blame; /* The same masters, for programs. */
+};
 
 /* The code and the text of every status. */
 #define ERROR_STATUSES(X)                                                         \
@@ -39,15 +59,23 @@ int error_set(int status, const char *format, ...) __attribute__((format(printf,
 /* Put "prefix: " before the thread's message.  Returns status. */
 int error_wrap(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Put ": " and a list of reasons behind the thread's message.  "": there is none. */
+void error_list(const struct error *list);
+
+/* Text was put before a list of reasons. */
+void error_shift(struct error_parts *parts, size_t by);
+
 /* Make a message of another thread, or of before, that of this thread.  Returns status. */
-int error_pass_on(int status, const char *message);
+void error_save(struct error *ret_error);
+int error_pass_on(int status, const struct error *error);
 
 /* The thread's message.  "": there is none. */
 const char *error_message(void);
 
-/* Say which masters the thread's message blames.  The next message forgets it. */
-void error_blame(const struct blame *blame);
-/* NULL: the thread's message blames none, or there is none. */
+/* The reasons that it lists.  One that begins behind the end of the message was cut off. */
+const struct error_parts *error_parts(void);
+
+/* The masters that it blames.  NULL: none, or there is no message. */
 const struct blame *error_blamed(void);
 
 /*

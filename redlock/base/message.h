@@ -111,8 +111,4 @@ const char *message_id(enum msg message);
 /* The kind of a status of the library.  REDLOCK_OK, or an unknown one: MSG_NONE. */
 enum msg message_of_status(int status);
 
-/* What keeps a master from voting, by the text that says so.  Such a text is ours, or that of
- * Redis, of OpenSSL or of the system.  An unknown one is MSG_MASTER_ERROR. */
-enum msg message_of_reason(const char *reason);
-
 #endif /* REDLOCK_MESSAGE_H */

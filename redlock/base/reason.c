@@ -138,17 +138,19 @@ bool reason_is_same(const struct reason *a, const struct reason *b)
            a->amount == b->amount && strcmp(a->words, b->words) == 0;
 }
 
-const char *reason_sentence(enum why why)
+static enum form form_of(const struct reason *reason)
 {
-    assert(strchr(kinds[why].sentence, '%') == NULL);
-    return kinds[why].sentence;
+    return ats[reason->at].before[0] != '\0' ? FORM_TEXT : kinds[reason->why].form;
+}
+
+bool reason_takes_each(const struct reason *reason)
+{
+    return form_of(reason) == FORM_VERB;
 }
 
 const char *reason_joint(const struct reason *reason)
 {
-    if (ats[reason->at].before[0] != '\0')
-        return ": ";
-    switch (kinds[reason->why].form) {
+    switch (form_of(reason)) {
     case FORM_VERB:
         return ": each ";
     case FORM_ITS:

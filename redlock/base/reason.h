@@ -51,9 +51,12 @@
     X(TLS_PLAIN, TLS_FAILED, TEXT,                                                                 \
       "TLS: the server does not speak TLS at this port (if that is right, write redis://)")        \
     X(TLS_CERTIFICATE, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w")      \
+    X(TLS_EXPIRED, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w")          \
+    X(TLS_EARLY, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w")            \
     X(TLS_NAME, TLS_CERTIFICATE, TEXT,                                                             \
       "TLS: the server's certificate is refused: %w: it is not for %v")                            \
     X(TLS_REFUSED, TLS_FAILED, TEXT, "TLS: the server refuses: %w")                                \
+    X(TLS_BAD_US, TLS_FAILED, TEXT, "TLS: the server refuses: %w")                                 \
     X(TLS_UNKNOWN_US, TLS_FAILED, TEXT,                                                            \
       "TLS: the server refuses: %w (give tls_cert and tls_key; redlock: --tls-cert and "           \
       "--tls-key)")                                                                                \
@@ -67,8 +70,10 @@
     /* What answers there. */                                                                      \
     X(UNANSWERED, NO_ANSWER, TEXT, "connected, but has not answered yet")                          \
     X(SILENT, NO_ANSWER, TEXT, "connected, but does not answer")                                   \
+    X(SILENT_NOW, NO_ANSWER, VERB, "does not answer any more")                                     \
     X(HANGS, NO_ANSWER, VERB, "takes commands and does not answer")                                \
     X(DEAF, NO_ANSWER, VERB, "takes no commands")                                                  \
+    X(LATE, NO_ANSWER, VERB, "does not answer in time")                                            \
     X(UNCHECKED, NO_ANSWER, TEXT,                                                                  \
       "the restart guard has not checked it yet; the connect timeout is %d ms")                    \
     X(UNASKED, NOT_REDIS, TEXT, "sent a reply without a request")                                  \
@@ -234,8 +239,8 @@ int reason_status(const struct reason *reason);
 /* True: the same reason, but for the time until it may be over. */
 bool reason_is_same(const struct reason *a, const struct reason *b);
 
-/* The sentence of a kind that has nothing to fill in. */
-const char *reason_sentence(enum why why);
+/* True: the sentence begins with a verb, so that "each" can be its subject. */
+bool reason_takes_each(const struct reason *reason);
 
 /* What joins several masters with the sentence: ": ", ": each " or ", each: ". */
 const char *reason_joint(const struct reason *reason);

@@ -102,17 +102,6 @@ char *text_hide(char *text, const char *secret)
     return text;
 }
 
-bool text_begins_with_verb(const char *text)
-{
-    static const char *const verbs[] = {"asks ",  "belongs ", "cannot ", "does ",  "has ", "is ",
-                                        "lacks ", "lost ",    "needs ",  "takes ", "was "};
-
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-        if (strncmp(text, verbs[i], strlen(verbs[i])) == 0)
-            return true;
-    return false;
-}
-
 /* newlocale() makes the locale C without an allocation, and no program frees it. */
 const char *text_of_errno(int error)
 {

@@ -34,9 +34,6 @@ char *text_end_error(char *text);
 /* Write stars over each copy of the secret.  "": nothing is secret.  Returns text. */
 char *text_hide(char *text, const char *secret);
 
-/* True: what is said of a master begins with a verb, so that "each" can be its subject. */
-bool text_begins_with_verb(const char *text);
-
 /* The system's words for an errno, in English whatever the program's locale is.  Valid until the
  * thread's next call. */
 const char *text_of_errno(int error);

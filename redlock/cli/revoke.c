@@ -19,6 +19,7 @@
 #include "redlock/base/error.h"
 #include "redlock/base/note.h"
 #include "redlock/base/text.h"
+#include "redlock/cli/common/remark.h"
 #include "redlock/cli/common/session.h"
 #include "redlock/client/inspect.h"
 #include "redlock/wire/name.h"
@@ -41,8 +42,8 @@ struct revoking {
     char text[REDLOCK_TOKEN_MAX + 1];
     struct revoke revoke;
     char state[REDLOCK_MASTERS_MAX][WIRE_STATE_MAX + 1];
-    char error[REDLOCK_MASTERS_MAX][INSPECT_TEXT_MAX];
-    enum query asked; /* The latest question. */
+    struct remark remarks[REDLOCK_MASTERS_MAX]; /* Why an answer is no help. */
+    enum query asked;                           /* The latest question. */
     quorum_mask awaited, deleted;
 };
 
@@ -81,38 +82,41 @@ static void write_key(struct revoking *r, const char *name)
 
 /* ---- Asking masters ---- */
 
-/* Why this answer is no help.  "": it is one. */
-static const char *take(struct revoking *r, unsigned m, enum query query, const struct reply *reply)
+/* Why this answer is no help. */
+static struct remark take(struct revoking *r, unsigned m, enum query query,
+                          const struct reply *reply)
 {
+    const struct remark none = {MSG_NONE, ""};
     struct revoke_seen seen;
     struct revoke_done done;
 
     if (reply == NULL)
-        return "the connection broke";
-    if (reply->type == REPLY_ERROR)
-        return reply->text;
+        return (struct remark){MSG_NO_CONNECTION, "the connection broke"};
     if (query == QUERY_READ && revocation_read(reply, r->state[m], &seen)) {
         revoke_on_read(&r->revoke, m, &seen);
-        return r->revoke.is_guarded && seen.version == 0 ? "it lost its data, and is warming up"
-                                                         : "";
+        return r->revoke.is_guarded && seen.version == 0
+                   ? (struct remark){MSG_WARMING, "it lost its data, and is warming up"}
+                   : none;
     }
     if (query == QUERY_REVOKE && revocation_done(reply, &done)) {
         revoke_on_done(&r->revoke, m, &done);
-        return done.is_revoked ? "" : "it does not store this holder";
+        return done.is_revoked ? none
+                               : (struct remark){MSG_NOT_STORED, "it does not store this holder"};
     }
     if (query == QUERY_REVOKE && reply->type == REPLY_NIL)
-        return "its epoch, or its set, has just changed";
-    if (query == QUERY_RAISE) {
+        return (struct remark){MSG_SET_CHANGED, "its epoch, or its set, has just changed"};
+    if (query == QUERY_RAISE && reply->type != REPLY_ERROR) {
         const struct vote vote = vote_read(QUORUM_CMD_RAISE, reply);
 
-        if (vote.vote == QUORUM_VOTE_YES)
-            revoke_on_raised(&r->revoke, m, vote.counter);
-        return vote.vote == QUORUM_VOTE_YES ? "" : "its epoch or its set has changed, or the key";
+        if (vote.vote != QUORUM_VOTE_YES)
+            return (struct remark){MSG_SET_CHANGED, "its epoch or its set has changed, or the key"};
+        revoke_on_raised(&r->revoke, m, vote.counter);
+        return none;
     }
     if (query != QUERY_DELETE || reply->type != REPLY_INTEGER)
-        return "answered with garbage";
+        return remark_of_reply("", reply);
     r->deleted |= mask_of(m);
-    return "";
+    return none;
 }
 
 /* A late answer counts for nothing: what it says may be of another set than what was decided by. */
@@ -123,8 +127,7 @@ static void on_answer(void *cookie, unsigned m, uint32_t query, const struct rep
     if (query != r->asked || (r->awaited & mask_of(m)) == 0)
         return;
     r->awaited &= (quorum_mask)~mask_of(m);
-    (void)snprintf(r->error[m], sizeof r->error[m], "%s", take(r, m, (enum query)query, reply));
-    (void)text_end_error(r->error[m]);
+    r->remarks[m] = take(r, m, (enum query)query, reply);
 }
 
 static size_t write_query(const struct revoking *r, unsigned m, enum query query,
@@ -196,7 +199,7 @@ static void ask(struct revoking *r, quorum_mask masters, enum query query)
         if (!(client.linked & masters & mask_of(m)))
             continue;
         r->awaited |= mask_of(m);
-        (void)snprintf(r->error[m], sizeof r->error[m], "no answer in time");
+        r->remarks[m] = (struct remark){MSG_NO_ANSWER, "no answer in time"};
         inspect_query(r->session.rl, m, query, buf, write_query(r, m, query, buf));
     }
     cli_linger(r->session.loop, is_awaiting, r,
@@ -234,13 +237,14 @@ static int too_few(const struct revoking *r, const char *what)
             what);
     for (unsigned m = 0; m < client.masters; m++) {
         const struct inspect_master master = inspect_master(r->session.rl, m);
-        const char *error = (client.linked & mask_of(m)) != 0 ? r->error[m] : master.error;
+        const struct remark remark =
+            (client.linked & mask_of(m)) != 0 ? r->remarks[m] : master.remark;
 
-        if (error[0] == '\0')
+        if (remark.message == MSG_NONE)
             continue;
-        forbidden += strstr(error, "NOPERM") != NULL;
-        others += strstr(error, "NOPERM") == NULL;
-        cli_say_reason(MSG_NONE, error, "master %u (%s): %s", m + 1, master.name, error);
+        forbidden += remark.message == MSG_NO_RIGHT;
+        others += remark.message != MSG_NO_RIGHT;
+        cli_say(remark.message, "master %u (%s): %s", m + 1, master.name, remark.text);
     }
     if (members_all(&client.lists) == 0)
         cli_hint("no set of masters is known: `redlock status%s` says more",

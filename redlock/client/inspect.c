@@ -104,7 +104,8 @@ static void look_at_clock(const struct clocks *clocks, unsigned m, drift_time no
     if (!clocks_explain(clocks, m, now, &why))
         return;
     seen->clock_why = why.why;
-    (void)reason_write(&why, now, seen->clock, sizeof seen->clock);
+    seen->clock.message = reason_message(&why);
+    (void)reason_write(&why, now, seen->clock.text, sizeof seen->clock.text);
     seen->is_barred = node->why != WHY_NONE && node->why != WHY_CLOCK_NEW;
 }
 
@@ -130,7 +131,8 @@ struct inspect_master inspect_master(struct redlock *rl, unsigned m)
     seen.uri = masters->peers.uris[m];
     seen.name = masters_name(masters, m);
     seen.why = *masters_reason(masters, m);
-    (void)reason_write(&seen.why, now, seen.error, sizeof seen.error);
+    seen.remark.message = reason_message(&seen.why);
+    (void)reason_write(&seen.why, now, seen.remark.text, sizeof seen.remark.text);
     if (masters->peers.links[m] != NULL)
         seen.info = *link_info(masters->peers.links[m]);
     seen.is_elsewhere = is_elsewhere(masters, m);
@@ -198,16 +200,14 @@ int inspect_wait(struct redlock *rl, const struct redlock_lease *lease)
     return status;
 }
 
-enum msg inspect_loss(struct redlock *rl, const struct redlock_lease *lease, char *text,
-                      size_t size)
+enum msg inspect_loss(struct redlock *rl, const struct redlock_lease *lease, struct error *ret_list)
 {
-    struct blame blame; /* Not needed. */
     enum msg why;
 
-    text[0] = '\0';
+    memset(ret_list, 0, sizeof *ret_list);
     if (client_enter(rl) != REDLOCK_OK)
         return MSG_NONE;
-    why = explain_loss(lease, &blame, text, size);
+    why = explain_loss(lease, sizeof ret_list->text, ret_list);
     client_leave(rl);
     return why;
 }

@@ -23,6 +23,7 @@
 
 struct config;
 struct config_member;
+struct error;
 struct reply;
 struct uri;
 
@@ -62,11 +63,17 @@ struct inspect_client inspect_client(struct redlock *rl);
 /* True: a master that is not down may store a token of a lease. */
 bool inspect_may_hold(struct redlock *rl);
 
+/* What is wrong with a master: what people read, and look up.  MSG_NONE, "": nothing. */
+struct remark {
+    enum msg message;
+    char text[INSPECT_TEXT_MAX];
+};
+
 struct inspect_master {
-    const struct uri *uri;        /* Lives as long as the client. */
-    const char *name;             /* "host:port".  Lives as long as the client. */
-    struct reason why;            /* Why its link is down, or what it refused last. */
-    char error[INSPECT_TEXT_MAX]; /* The same in words. */
+    const struct uri *uri; /* Lives as long as the client. */
+    const char *name;      /* "host:port".  Lives as long as the client. */
+    struct reason why;     /* Why its link is down, or what it refused last. */
+    struct remark remark;  /* The same in words. */
     struct master_info info;
     bool is_linked;
     bool is_elsewhere;      /* It is a member that has another number, too. */
@@ -80,11 +87,11 @@ struct inspect_master {
                             warming. */
     bool is_witnessed;   /* A majority of the masters reported how long it has been warming. */
     bool has_offset, has_rate;
-    struct drift_range offset;    /* The offset of its clock from the median of all. */
-    struct drift_range rate_ppm;  /* The rate of its clock against ours. */
-    bool is_barred;               /* Its clock is known to be wrong. */
-    enum why clock_why;           /* Why its clock makes its votes not count.  NONE: they count. */
-    char clock[INSPECT_TEXT_MAX]; /* The same in words. */
+    struct drift_range offset;   /* The offset of its clock from the median of all. */
+    struct drift_range rate_ppm; /* The rate of its clock against ours. */
+    bool is_barred;              /* Its clock is known to be wrong. */
+    enum why clock_why;          /* Why its clock makes its votes not count.  NONE: they count. */
+    struct remark clock;         /* The same for people. */
 };
 struct inspect_master inspect_master(struct redlock *rl, unsigned m);
 
@@ -102,8 +109,8 @@ drift_span inspect_quarantine(struct redlock *rl, uint32_t max_ttl_ms);
 int inspect_wait(struct redlock *rl, const struct redlock_lease *lease);
 
 /* Write why a lease is lost, or will be: see explain_loss(). */
-enum msg inspect_loss(struct redlock *rl, const struct redlock_lease *lease, char *text,
-                      size_t size);
+enum msg inspect_loss(struct redlock *rl, const struct redlock_lease *lease,
+                      struct error *ret_list);
 
 /* Read markers, but install no epoch and found no set: the client may know only some of the
  * masters. */

@@ -4,7 +4,6 @@
 #include "redlock/client/waiter.h"
 
 #include <stddef.h>
-#include <string.h>
 
 void waiters_add(struct waiters *waiters, struct waiter *waiter)
 {
@@ -36,18 +35,14 @@ void waiter_init(struct waiter *waiter)
     (void)sem_init(&waiter->woken, 0, 0);
     waiter->serves = waiter->is_done = false;
     waiter->is_handed_in = waiter->is_interrupted = false;
-    waiter->message[0] = 0;
+    waiter->error.text[0] = '\0';
+    waiter->error.parts.len = 0;
 }
 
 void waiter_end(struct waiter *waiter, int status)
 {
     waiter->status = status;
-    (void)memccpy(waiter->message, error_message(), 0, sizeof waiter->message);
-    if (status != REDLOCK_OK) {
-        waiter->blame.masters = 0;
-        if (error_blamed() != NULL)
-            waiter->blame = *error_blamed();
-    }
+    error_save(&waiter->error);
     waiter->is_done = true;
 }
 
@@ -55,10 +50,7 @@ void waiter_end(struct waiter *waiter, int status)
 int waiter_done(struct waiter *waiter)
 {
     (void)sem_destroy(&waiter->woken);
-    (void)error_pass_on(waiter->status, waiter->message);
-    if (waiter->status != REDLOCK_OK)
-        error_blame(&waiter->blame);
-    return waiter->status;
+    return error_pass_on(waiter->status, &waiter->error);
 }
 
 void waiters_post(struct waiter *next)

@@ -31,8 +31,7 @@ struct waiter {
     bool is_handed_in;
     bool is_interrupted; /* An interrupt came after it was handed in, or just before. */
     int status;
-    char message[ERROR_MESSAGE_MAX];
-    struct blame blame; /* If the call failed. */
+    struct error error;
 };
 
 /* The calls under way, in the order in which they began. */

@@ -302,17 +302,23 @@ static void explain_verify(struct tls *tls, long result)
 {
     bool is_name =
         result == X509_V_ERR_HOSTNAME_MISMATCH || result == X509_V_ERR_IP_ADDRESS_MISMATCH;
+    enum why why = is_name                                   ? WHY_TLS_NAME
+                   : result == X509_V_ERR_CERT_HAS_EXPIRED   ? WHY_TLS_EXPIRED
+                   : result == X509_V_ERR_CERT_NOT_YET_VALID ? WHY_TLS_EARLY
+                                                             : WHY_TLS_CERTIFICATE;
 
-    reason_quote(&tls->why, is_name ? WHY_TLS_NAME : WHY_TLS_CERTIFICATE,
-                 X509_verify_cert_error_string(result), is_name ? tls->name : NULL);
+    reason_quote(&tls->why, why, X509_verify_cert_error_string(result), is_name ? tls->name : NULL);
 }
 
 static void explain_alert(struct tls *tls, unsigned long error)
 {
-    bool wants_ours = ERR_GET_REASON(error) == SSL_AD_REASON_OFFSET + SSL_AD_CERTIFICATE_REQUIRED;
+    int alert = ERR_GET_REASON(error) - SSL_AD_REASON_OFFSET;
+    bool is_bad = alert >= SSL_AD_BAD_CERTIFICATE && alert <= SSL_AD_CERTIFICATE_UNKNOWN;
+    enum why why = alert == SSL_AD_CERTIFICATE_REQUIRED ? WHY_TLS_UNKNOWN_US
+                   : is_bad                             ? WHY_TLS_BAD_US
+                                                        : WHY_TLS_REFUSED;
 
-    reason_quote(&tls->why, wants_ours ? WHY_TLS_UNKNOWN_US : WHY_TLS_REFUSED, reason_of(error),
-                 NULL);
+    reason_quote(&tls->why, why, reason_of(error), NULL);
 }
 
 /* code: that of SSL_get_error().  error: the oldest error of OpenSSL, or 0. */

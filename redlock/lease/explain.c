@@ -13,6 +13,7 @@
 
 #define LOSS_SIZE_MIN 128 /* More than the counts of masters, and what troubles_list() needs. */
 #define QUOTED_MAX 80     /* The longest name in a message, in bytes. */
+#define LIST_MAX (ERROR_MESSAGE_MAX - QUOTED_MAX - 64) /* What is left for a list, behind it. */
 
 static const char *op_name(enum lease_op op)
 {
@@ -84,9 +85,17 @@ static void trouble_of(const struct leases *leases, unsigned m, const struct ans
         ret_why->number = (int)drift_to_ms(leases->reply_timeout);
 }
 
-/* status: that of the call which failed.  The troubles that led to it come first. */
+static void list_nothing(struct error *ret_list)
+{
+    ret_list->text[0] = '\0';
+    ret_list->parts.len = 0;
+    ret_list->blame.masters = 0;
+}
+
+/* Write the list behind the first bytes of a text, up to that size.  status: that of the call which
+ * failed.  The troubles that led to it come first. */
 static void list_troubles(const struct leases *leases, struct answers answers, int status,
-                          struct blame *ret_blame, char *buf, size_t size)
+                          size_t from, size_t size, struct error *ret_list)
 {
     const struct masters *masters = leases->masters;
     const drift_time now = env_now(leases->env);
@@ -97,22 +106,22 @@ static void list_troubles(const struct leases *leases, struct answers answers, i
         trouble_of(leases, m, &answers, &troubles[m].why);
     }
     troubles_weigh(troubles, masters->peers.len, &masters->peers.members, status);
-    troubles_list(troubles, masters->peers.len, now, buf, size);
-    blame_init(ret_blame, leases, now);
+    troubles_list(troubles, masters->peers.len, now, ret_list->text + from, size - from,
+                  &ret_list->parts);
+    error_shift(&ret_list->parts, from);
+    blame_init(&ret_list->blame, leases, now);
     for (unsigned m = 0; m < masters->peers.len; m++)
         if (troubles[m].why.why != WHY_NONE)
-            blame_add(ret_blame, m, troubles[m].name, &troubles[m].why, troubles[m].decides);
+            blame_add(&ret_list->blame, m, troubles[m].name, &troubles[m].why, troubles[m].decides);
 }
 
 void explain_ready(const struct leases *leases, int status)
 {
-    char troubles[ERROR_MESSAGE_MAX];
-    struct blame blame;
+    struct error list;
 
-    list_troubles(leases, (struct answers){0}, status, &blame, troubles, sizeof troubles);
-    (void)error_set(status, "ready: %s%s%s", redlock_strerror(status), troubles[0] != 0 ? ": " : "",
-                    troubles);
-    error_blame(&blame);
+    list_troubles(leases, (struct answers){0}, status, 0, sizeof list.text, &list);
+    (void)error_set(status, "ready: %s", redlock_strerror(status));
+    error_list(&list);
 }
 
 /* Quote the name.  Several names become a list with commas. */
@@ -181,9 +190,9 @@ static struct answers answers_of_op(const struct redlock_lease *lease)
 
 void explain_end(const struct redlock_lease *lease, enum lease_op op, int status)
 {
-    char name[QUOTED_MAX], troubles[ERROR_MESSAGE_MAX - QUOTED_MAX - 64];
+    char name[QUOTED_MAX];
     const char *why = redlock_strerror(status);
-    struct blame blame = {.masters = 0};
+    struct error list;
     char taken[48];
 
     if (status == REDLOCK_OK) {
@@ -191,12 +200,15 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
         return;
     }
     quote_names(lease, name, sizeof name);
-    troubles[0] = 0;
+    list_nothing(&list);
     if (outlook_is_status(status) || status == REDLOCK_TOO_LATE)
-        list_troubles(lease->leases, answers_of_op(lease), status, &blame, troubles,
-                      sizeof troubles);
-    if (lease_kind(lease)->explain != NULL)
-        lease_kind(lease)->explain(lease, status, troubles, sizeof troubles);
+        list_troubles(lease->leases, answers_of_op(lease), status, 0, LIST_MAX, &list);
+    if (status == REDLOCK_CONTENDED && lease_kind(lease)->explain != NULL) {
+        enum msg kind = lease_kind(lease)->explain(lease, list.text, LIST_MAX);
+
+        list.parts.list[0] = (struct error_part){.message = (uint8_t)kind};
+        list.parts.len = 1;
+    }
     if (op == LEASE_OP_EXTEND && is_revoked(lease))
         why = lease->leases->revoked.text;
     else if (status == REDLOCK_LOST && op == LEASE_OP_EXTEND && lease_remaining_ms(lease) > 0)
@@ -211,37 +223,35 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
         why = who_holds(lease);
     if (status == REDLOCK_E_STATE) /* Only a close gives this status to an operation under way. */
         why = "the client was closed meanwhile";
-    (void)error_set(status, "%s %s: %s%s%s", op_name(op), name, why, troubles[0] != 0 ? ": " : "",
-                    troubles);
-    error_blame(&blame);
+    (void)error_set(status, "%s %s: %s", op_name(op), name, why);
+    error_list(&list);
 }
 
 void explain_unconfirmed(const struct redlock_lease *lease)
 {
-    char name[QUOTED_MAX], troubles[ERROR_MESSAGE_MAX];
-    struct blame blame; /* Not needed. */
+    char name[QUOTED_MAX];
+    struct error list;
 
     quote_names(lease, name, sizeof name);
-    list_troubles(lease->leases, answers_of_op(lease), REDLOCK_UNREACHABLE, &blame, troubles,
-                  sizeof troubles);
+    list_troubles(lease->leases, answers_of_op(lease), REDLOCK_UNREACHABLE, 0, sizeof list.text,
+                  &list);
     env_log(lease->leases->env, REDLOCK_LOG_WARNING, MSG_NO_MAJORITY, "release %s: %s%s%s", name,
-            unconfirmed, troubles[0] != '\0' ? ": " : "", troubles);
+            unconfirmed, list.text[0] != '\0' ? ": " : "", list.text);
 }
 
 int explain_wait(const struct redlock_lease *lease)
 {
     const struct leases *leases = lease->leases;
-    char troubles[ERROR_MESSAGE_MAX];
-    struct blame blame; /* Not needed. */
+    struct error list;
     drift_span left;
     enum outlook outlook;
 
     if (!lease_is_waiting(lease) || lease->q.contended)
         return REDLOCK_OK;
     outlook = masters_outlook(leases->masters, lease_refused(lease), env_now(leases->env), &left);
-    list_troubles(leases, answers_of_op(lease), outlook_status(outlook), &blame, troubles,
-                  sizeof troubles);
-    if (troubles[0] == 0)
+    list_troubles(leases, answers_of_op(lease), outlook_status(outlook), 0, sizeof list.text,
+                  &list);
+    if (list.text[0] == 0)
         return REDLOCK_OK;
     explain_end(lease, LEASE_OP_LOCK, outlook_status(outlook));
     return outlook_status(outlook);
@@ -295,26 +305,23 @@ static size_t count_renewals(const struct members *members, quorum_mask renewed,
                             all, all / 2 + 1);
 }
 
-enum msg explain_loss(const struct redlock_lease *lease, struct blame *ret_blame, char *buf,
-                      size_t size)
+enum msg explain_loss(const struct redlock_lease *lease, size_t size, struct error *ret_list)
 {
     const struct members *members = &lease->leases->masters->peers.members;
     quorum_mask renewed = renewing(lease);
     size_t len = 0;
 
-    assert(size >= LOSS_SIZE_MIN);
-    buf[0] = '\0';
-    ret_blame->masters = 0;
+    assert(size >= LOSS_SIZE_MIN && size <= sizeof ret_list->text);
+    list_nothing(ret_list);
     if (is_revoked(lease)) {
-        (void)snprintf(buf, size, "%s", lease->leases->revoked.text);
+        (void)snprintf(ret_list->text, size, "%s", lease->leases->revoked.text);
         return MSG_REVOKED;
     }
     if (lease_remaining_ms(lease) == 0 && members_decide(members, renewed))
         return MSG_NONE;
     if (quorum_is_held(&lease->q))
-        len = count_renewals(members, renewed, buf, size);
-    list_troubles(lease->leases, answers_of(lease), REDLOCK_UNREACHABLE, ret_blame, buf + len,
-                  size - len);
+        len = count_renewals(members, renewed, ret_list->text, size);
+    list_troubles(lease->leases, answers_of(lease), REDLOCK_UNREACHABLE, len, size, ret_list);
     return members_decide(members, members_all(members) & (quorum_mask)~lease->gone)
                ? MSG_NO_MAJORITY
                : MSG_NOT_STORED;
@@ -322,14 +329,14 @@ enum msg explain_loss(const struct redlock_lease *lease, struct blame *ret_blame
 
 void explain_lost(const struct redlock_lease *lease)
 {
-    char name[QUOTED_MAX], why[ERROR_MESSAGE_MAX - QUOTED_MAX - 64];
-    struct blame blame;
+    char name[QUOTED_MAX];
+    struct error list;
 
-    if (explain_loss(lease, &blame, why, sizeof why) == MSG_NONE) {
+    if (explain_loss(lease, LIST_MAX, &list) == MSG_NONE) {
         error_clear();
         return;
     }
     quote_names(lease, name, sizeof name);
-    (void)error_set(REDLOCK_LOST, "lease %s: %s", name, why);
-    error_blame(&blame);
+    (void)error_set(REDLOCK_LOST, "lease %s", name);
+    error_list(&list);
 }

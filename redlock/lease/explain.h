@@ -4,8 +4,7 @@
 #ifndef REDLOCK_EXPLAIN_H
 #define REDLOCK_EXPLAIN_H
 
-#include "redlock/base/blame.h"
-#include "redlock/base/message.h"
+#include "redlock/base/error.h"
 #include "redlock/lease/state.h"
 
 /* Set the thread's message, and whom it blames: why op ended with status. */
@@ -37,8 +36,7 @@ void explain_revoked(const struct redlock_lease *lease, unsigned master, const c
  *   MSG_NONE         No master is at fault, and the text is "".
  * size must be at least 128.
  */
-enum msg explain_loss(const struct redlock_lease *lease, struct blame *ret_blame, char *buf,
-                      size_t size);
+enum msg explain_loss(const struct redlock_lease *lease, size_t size, struct error *ret_list);
 
 /* Set the thread's message, and whom it blames: the same, or none. */
 void explain_lost(const struct redlock_lease *lease);

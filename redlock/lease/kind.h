@@ -81,8 +81,8 @@ struct kind {
     const char *(*awaited)(const struct redlock_lease *lease, size_t *ret_len);
     /* The number of slots of a semaphore.  NULL: the kind is no semaphore. */
     unsigned (*slots)(const struct redlock_lease *lease);
-    /* Explain to people why an operation ended so, if the kind knows more. */
-    void (*explain)(const struct redlock_lease *lease, int status, char *text, size_t size);
+    /* Explain to people why the lock is contended, if the kind knows more. */
+    enum msg (*explain)(const struct redlock_lease *lease, char *text, size_t size);
 };
 
 extern const struct kind kind_plain, kind_many, kind_permit, kind_fair, kind_shared;

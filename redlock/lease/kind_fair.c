@@ -200,10 +200,11 @@ static bool stands(const struct redlock_lease *lease, unsigned master)
     return (place_tokens(lease_extra(lease)) & mask_of(master)) != 0;
 }
 
-static void explain(const struct redlock_lease *lease, int status, char *text, size_t size)
+static enum msg explain(const struct redlock_lease *lease, char *text, size_t size)
 {
-    if (status == REDLOCK_CONTENDED && place_is_full(lease_extra(lease)))
+    if (place_is_full(lease_extra(lease)))
         (void)snprintf(text, size, "its queue is full: %d clients wait", WIRE_QUEUE_MAX);
+    return MSG_QUEUE_FULL;
 }
 
 const struct kind kind_fair = {

@@ -71,14 +71,15 @@ static const char *awaited(const struct redlock_lease *lease, size_t *ret_len)
     return name;
 }
 
-static void explain(const struct redlock_lease *lease, int status, char *text, size_t size)
+static enum msg explain(const struct redlock_lease *lease, char *text, size_t size)
 {
     const char *name = name_at(lease, lease->taken);
     char quoted[NAME_SHOWN_MAX];
 
-    if (status == REDLOCK_CONTENDED && lease->has_taken)
+    if (lease->has_taken)
         (void)snprintf(text, size, "%s was taken",
                        error_quote(name, strlen(name), quoted, sizeof quoted));
+    return MSG_HELD;
 }
 
 const struct kind kind_many = {

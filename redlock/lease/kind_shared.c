@@ -17,11 +17,11 @@
 #include <stdio.h>
 
 /* Masters refuse a reader in one way for both. */
-static void explain(const struct redlock_lease *lease, int status, char *text, size_t size)
+static enum msg explain(const struct redlock_lease *lease, char *text, size_t size)
 {
     (void)lease;
-    if (status == REDLOCK_CONTENDED)
-        (void)snprintf(text, size, "it writes, or waits until it may write");
+    (void)snprintf(text, size, "it writes, or waits until it may write");
+    return MSG_HELD;
 }
 
 const struct kind kind_shared = {

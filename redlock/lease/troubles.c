@@ -160,7 +160,7 @@ static size_t write_group(const struct trouble *troubles, quorum_mask group,
 }
 
 void troubles_list(const struct trouble *troubles, unsigned troubles_len, drift_time now, char *buf,
-                   size_t size)
+                   size_t size, struct error_parts *ret_parts)
 {
     static const char dots[] = "; ...";
     quorum_mask listed = 0;
@@ -169,6 +169,7 @@ void troubles_list(const struct trouble *troubles, unsigned troubles_len, drift_
 
     assert(size >= 16 && troubles_len <= QUORUM_MASTERS_MAX);
     buf[0] = '\0';
+    ret_parts->len = 0;
     while ((m = next_group(troubles, troubles_len, listed)) < troubles_len) {
         size_t room = size - len - sizeof dots, more;
         const char *before = len > 0 ? "; " : "";
@@ -179,6 +180,11 @@ void troubles_list(const struct trouble *troubles, unsigned troubles_len, drift_
         more = write_group(troubles, group, why, now, before, true, buf + len, room);
         if (more >= room)
             more = write_group(troubles, group, why, now, before, false, buf + len, room);
+        if (more < room || len == 0)
+            ret_parts->list[ret_parts->len++] = (struct error_part){
+                .at = (uint16_t)(len + strlen(before)),
+                .message = (uint8_t)reason_message(why),
+            };
         if (more >= room) { /* The first group's text is cut where it does not fit. */
             memcpy(buf + (len > 0 ? len : room - 1), dots, sizeof dots);
             return;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "redlock/base/error.h"
 #include "redlock/base/reason.h"
 #include "redlock/core/members.h"
 
@@ -32,9 +33,10 @@ void troubles_weigh(struct trouble *troubles, unsigned troubles_len, const struc
  * and of two such groups, or of two others, the one with more masters.  Reasons that differ only in
  * the time until they may be over are one reason, with the longest of the times.  If the places of
  * a group do not fit into buf, only its numbers are written.  "..." stands for all groups that do
- * not fit.  size must be at least 16, and troubles_len at most QUORUM_MASTERS_MAX.
+ * not fit.  size must be at least 16, and troubles_len at most QUORUM_MASTERS_MAX.  *ret_parts:
+ * where each group begins.
  */
 void troubles_list(const struct trouble *troubles, unsigned troubles_len, drift_time now, char *buf,
-                   size_t size);
+                   size_t size, struct error_parts *ret_parts);
 
 #endif /* REDLOCK_TROUBLES_H */

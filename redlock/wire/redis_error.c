@@ -35,7 +35,7 @@ static const struct {
     {"ERR invalid password", WHY_ERROR_LOGIN}, /* Redis 5. */
     {"ERR Client sent AUTH, but no password is set", WHY_ERROR_LOGIN},
     {"ERR AUTH <password> called without any password", WHY_ERROR_LOGIN},
-    {"ERR max number of clients reached", WHY_ERROR_CLIENTS},
+    {"ERR max number of clients ", WHY_ERROR_CLIENTS},
     {"ERR unknown command", WHY_ERROR_COMMAND},
     {"ERR ACL failure in script", WHY_ERROR_RIGHT},
 };

@@ -67,28 +67,28 @@ TEST(a_number_may_get_another_master)
 /* As the message does. */
 TEST(it_belongs_to_the_message)
 {
-    const struct blame blame = some();
-    struct blame none;
+    const struct error list = {.text = "master 1", .blame = some()};
 
     CHECK(error_blamed() == NULL);
     (void)error_set(REDLOCK_UNREACHABLE, "some");
     CHECK(error_blamed() == NULL);
-    error_blame(&blame);
-    CHECK(error_blamed() != NULL && error_blamed()->masters == blame.masters);
+    error_list(&list);
+    CHECK(error_blamed() != NULL && error_blamed()->masters == list.blame.masters);
     (void)error_wrap(REDLOCK_UNREACHABLE, "outer");
     CHECK(error_blamed() != NULL);
     (void)error_set(REDLOCK_UNREACHABLE, "others");
     CHECK(error_blamed() == NULL);
-    error_blame(&blame);
+    error_list(&list);
     error_clear();
     CHECK(error_blamed() == NULL);
     (void)error_wrap(REDLOCK_E_STATE, "outer");
     CHECK(error_blamed() == NULL);
-    error_blame(&blame);
-    (void)error_pass_on(REDLOCK_CONTENDED, "of another thread");
+    error_list(&list);
+    (void)error_pass_on(REDLOCK_CONTENDED, &(struct error){.text = "of another thread"});
     CHECK(error_blamed() == NULL);
-    blame_init(&none, NULL, 0);
-    error_blame(&none);
+    (void)error_pass_on(REDLOCK_UNREACHABLE, &list);
+    CHECK(error_blamed() != NULL);
+    error_list(&(struct error){.text = "master 2"});
     CHECK(error_blamed() == NULL);
 }
 

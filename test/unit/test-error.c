@@ -83,72 +83,6 @@ TEST(every_failure_has_an_identifier)
     CHECK_STR(message_id(message_of_status(REDLOCK_UNREACHABLE)), "no-majority");
 }
 
-/* What is certain decides: the text of a master may quote anything behind it. */
-TEST(a_reason_has_an_identifier)
-{
-    static const struct {
-        const char *reason, *id;
-    } rows[] = {
-        {"Connection refused", "no-connection"},
-        {"connected, but does not answer", "no-answer"},
-        {"no answer within 50 ms", "no-answer"},
-        {"the restart guard has not checked it yet", "no-answer"},
-        {"connected, but does not answer the TLS handshake (if this port is", "no-answer"},
-        {"connected, but does not answer: the TLS handshake came to a halt", "no-answer"},
-        {"Connection reset by peer before it answered (if this port has TLS", "no-connection"},
-        {"TLS handshake: Connection reset by peer", "tls-failed"},
-        {"cannot resolve the name: Name or service not known", "no-address"},
-        {"TLS: the server's certificate is refused: certificate has expired", "tls-certificate"},
-        {"TLS: the server does not speak TLS at this port", "tls-failed"},
-        {"AUTH: WRONGPASS invalid username-password pair", "wrong-password"},
-        {"SCRIPT LOAD: NOPERM this user has no permissions", "no-right"},
-        {"SCRIPT LOAD: ERR unknown command 'SCRIPT'", "no-command"},
-        {"cannot report how long other masters have been warming: NOPERM no", "no-witness"},
-        {"is warming up: it is new or lost its data, and may vote in at most 1.0 s", "warming"},
-        {"its wall clock was stepped by +2.000 s, and it may not vote for 9.0 s", "clock"},
-        {"restart guard: answered with garbage: the field config of redlock:master", "bad-marker"},
-        {"answered with garbage: Protocol error, got \"H\" as reply type byte", "not-redis"},
-        {"its queue is full: 2048 clients wait", "queue-full"},
-        {"its queue of commands is full", "overloaded"},
-        {"", "master-error"},
-        {"ERR something new", "master-error"},
-    };
-
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        CHECK_STR(message_id(message_of_reason(rows[i].reason)), rows[i].id);
-}
-
-/* The command still finds the kind of a reason by the words of a message (base/message.c).  It
- * finds that which the library has in base/reason.h. */
-TEST(the_words_of_each_reason_have_its_identifier)
-{
-    /* Kinds whose words are all of the server or the system; what the library calls otherwise; and
-     * the log's. */
-    static const enum why others[] = {
-        WHY_UNREACHED,     WHY_OWN_SYSTEM,    WHY_ERROR_LOGIN,       WHY_ERROR_RIGHT,
-        WHY_ERROR_COMMAND, WHY_ERROR_REPLICA, WHY_ERROR_CLUSTER,     WHY_ERROR_LOADING,
-        WHY_ERROR_FULL,    WHY_ERROR_TYPE,    WHY_ERROR_MASTER_DOWN, WHY_ERROR_SCRIPT,
-        WHY_ERROR_CLIENTS, WHY_ERROR,         WHY_ERROR_REPLICAS,
-    };
-    char text[REASON_TEXT_MAX];
-    struct reason why;
-
-    for (unsigned i = WHY_NONE + 1; i < WHYS_LEN; i++) {
-        bool is_other = false;
-
-        for (size_t k = 0; k < sizeof others / sizeof others[0]; k++)
-            is_other |= others[k] == i;
-        if (is_other)
-            continue;
-        reason_quote(&why, (enum why)i, "x", "y");
-        why.number = 7;
-        why.over_at = DRIFT_S;
-        (void)reason_write(&why, 0, text, sizeof text);
-        check_row = text;
-        CHECK_STR(message_id(message_of_reason(text)), message_id(reason_message(&why)));
-    }
-}
-
 /* Whatever the program's locale is: see setlocale(3). */
 TEST(a_reason_is_told_in_english)
 {
@@ -198,17 +132,61 @@ TEST(a_message_may_be_made_of_itself)
 /* As a call does with the message that another thread left for it. */
 TEST(a_message_is_passed_on)
 {
-    char text[ERROR_MESSAGE_MAX];
+    struct error error = {.parts.len = 1, .parts.list[0] = {3, MSG_HELD}};
 
-    memset(text, 'x', sizeof text - 1);
-    text[sizeof text - 1] = '\0';
+    memset(error.text, 'x', sizeof error.text - 1);
     error_set(1, "of before");
-    CHECK_INT(error_pass_on(REDLOCK_CONTENDED, "100%s"), REDLOCK_CONTENDED);
+    CHECK_INT(error_pass_on(-77, &error), -77);
+    CHECK_STR(error_message(), error.text);
+    CHECK_UINT(error_parts()->len, 1);
+    error_set(REDLOCK_CONTENDED, "%s", "100%s");
+    error_save(&error);
+    CHECK_UINT(error.parts.len, 0);
+    error_clear();
+    CHECK_INT(error_pass_on(REDLOCK_CONTENDED, &error), REDLOCK_CONTENDED);
     CHECK_STR(error_message(), "100%s");
-    CHECK_INT(error_pass_on(-77, text), -77);
-    CHECK_STR(error_message(), text);
-    CHECK_INT(error_pass_on(REDLOCK_OK, ""), REDLOCK_OK);
+    CHECK_INT(error_pass_on(REDLOCK_OK, &(struct error){.text = ""}), REDLOCK_OK);
     CHECK_STR(error_message(), "");
+}
+
+/* The reasons of a message, as the command prints them: each with its identifier. */
+static const char *show_parts(void)
+{
+    static char shown[ERROR_MESSAGE_MAX + 256];
+    size_t len = 0;
+
+    shown[0] = '\0';
+    for (unsigned i = 0; i < error_parts()->len; i++) {
+        const struct error_part *part = &error_parts()->list[i];
+
+        len += (size_t)snprintf(shown + len, sizeof shown - len, "<%.6s %s>",
+                                error_message() + part->at, message_id((enum msg)part->message));
+    }
+    return shown;
+}
+
+TEST(the_reasons_move_with_the_text)
+{
+    const struct error list = {
+        .text = "first a; second b",
+        .parts = {.list = {{0, MSG_NO_CONNECTION}, {9, MSG_LOADING}}, .len = 2},
+    };
+
+    error_set(1, "acquire x");
+    error_list(&(struct error){.text = ""});
+    CHECK_STR(error_message(), "acquire x");
+    CHECK_STR(show_parts(), "");
+    error_list(&list);
+    CHECK_STR(error_message(), "acquire x: first a; second b");
+    CHECK_STR(show_parts(), "<first  no-connection><second loading>");
+    error_wrap(1, "again");
+    CHECK_STR(error_message(), "again: acquire x: first a; second b");
+    CHECK_STR(show_parts(), "<first  no-connection><second loading>");
+    error_set(1, "new: %s", error_message());
+    CHECK_STR(show_parts(), "");
+    error_list(&list);
+    error_wrap(1, "%*s", 1 << 17, "");
+    CHECK_STR(show_parts(), "");
 }
 
 /* A text of len times the letter x. */
@@ -316,8 +294,9 @@ TEST(the_version_is_that_of_the_build)
 
 CHECK_MAIN(RUN(statuses_are_distinct), RUN(a_status_keeps_its_number),
            RUN(unknown_statuses_have_a_text), RUN(every_failure_has_an_identifier),
-           RUN(a_reason_has_an_identifier), RUN(the_words_of_each_reason_have_its_identifier),
+
            RUN(a_reason_is_told_in_english), RUN(messages_are_wrapped_on_the_way_up),
            RUN(a_message_may_be_made_of_itself), RUN(a_message_is_passed_on),
-           RUN(long_messages_end_in_dots), RUN(every_thread_has_its_own), RUN(names_are_quoted),
-           RUN(a_nul_is_quoted_too), RUN(the_version_is_that_of_the_build))
+           RUN(the_reasons_move_with_the_text), RUN(long_messages_end_in_dots),
+           RUN(every_thread_has_its_own), RUN(names_are_quoted), RUN(a_nul_is_quoted_too),
+           RUN(the_version_is_that_of_the_build))

@@ -105,6 +105,8 @@ static struct trouble trouble(unsigned m, const char *name)
     return trouble;
 }
 
+static struct error_parts parts; /* Of the latest list. */
+
 static const char *list(const char *const *errors, char *buf, size_t size)
 {
     struct trouble troubles[8];
@@ -114,8 +116,40 @@ static const char *list(const char *const *errors, char *buf, size_t size)
         troubles[len] = trouble(len, errors[len]);
         troubles[len].decides = strncmp(errors[len], DECIDES, strlen(DECIDES)) == 0;
     }
-    troubles_list(troubles, len, 0, buf, size);
+    troubles_list(troubles, len, 0, buf, size, &parts);
     return buf;
+}
+
+/* Each group begins with "master", behind "; " but for the first. */
+static bool parts_fit(const char *buf)
+{
+    for (unsigned i = 0; i < parts.len; i++) {
+        size_t at = parts.list[i].at;
+
+        if (at >= strlen(buf) || strncmp(buf + at, "master", 6) != 0 ||
+            (i == 0 ? at != 0 : strncmp(buf + at - 2, "; ", 2) != 0))
+            return false;
+    }
+    return true;
+}
+
+TEST(each_group_has_a_part)
+{
+    /* What the reasons quote, and what follows a cut, is no part. */
+    static const char *const errors[] = {"x; master 3 (c:3): y", "x; master 3 (c:3): y", "LOADING",
+                                         "down", NULL};
+    static const enum msg kinds[] = {MSG_MASTER_ERROR, MSG_LOADING, MSG_MASTER_ERROR};
+    char buf[512];
+
+    for (size_t size = 16; size <= sizeof buf; size++) {
+        (void)list(errors, buf, size);
+        CHECK(parts.len > 0 && parts.len <= 3 && (parts_fit(buf) || parts.len == 1));
+        for (unsigned i = 0; i < parts.len; i++)
+            CHECK_UINT(parts.list[i].message, kinds[i]);
+    }
+    CHECK_UINT(parts.len, 3);
+    (void)list((const char *const[]){"", NULL}, buf, sizeof buf);
+    CHECK_UINT(parts.len, 0);
 }
 
 TEST(equal_reasons_are_one_group)
@@ -125,6 +159,7 @@ TEST(equal_reasons_are_one_group)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         check_row = rows[i].name;
         CHECK_STR(list(rows[i].errors, buf, sizeof buf), rows[i].list);
+        CHECK(parts_fit(buf));
     }
 }
 
@@ -167,12 +202,12 @@ TEST(places_are_bounded)
         troubles[m] = trouble(0, m < 5 ? "down" : "");
         troubles[m].name = places[m];
     }
-    troubles_list(troubles, 15, 0, buf, sizeof buf);
+    troubles_list(troubles, 15, 0, buf, sizeof buf, &parts);
     CHECK_STR(buf, "masters 1 to 5 (200.100.100.100:26379, 200.100.100.101:26379, "
                    "200.100.100.102:26379, 200.100.100.103:26379, 200.100.100.104:26379): down");
     for (unsigned m = 5; m < 15; m++)
         troubles[m].why = trouble(0, "down").why;
-    troubles_list(troubles, 15, 0, buf, sizeof buf);
+    troubles_list(troubles, 15, 0, buf, sizeof buf, &parts);
     CHECK_STR(buf, "masters 1 to 15 (200.100.100.100:26379, 200.100.100.101:26379, "
                    "200.100.100.102:26379, 200.100.100.103:26379, 200.100.100.104:26379, "
                    "...): down");
@@ -243,10 +278,11 @@ TEST(what_decides_comes_first)
         for (; weights[i].errors[len] != NULL; len++)
             troubles[len] = trouble(len, weights[i].errors[len]);
         troubles_weigh(troubles, len, &members, weights[i].status);
-        troubles_list(troubles, len, 0, buf, sizeof buf);
+        troubles_list(troubles, len, 0, buf, sizeof buf, &parts);
         CHECK_STR(buf, weights[i].list);
     }
 }
 
-CHECK_MAIN(RUN(equal_reasons_are_one_group), RUN(what_does_not_fit_becomes_dots),
-           RUN(places_are_bounded), RUN(what_decides_comes_first))
+CHECK_MAIN(RUN(each_group_has_a_part), RUN(equal_reasons_are_one_group),
+           RUN(what_does_not_fit_becomes_dots), RUN(places_are_bounded),
+           RUN(what_decides_comes_first))

@@ -33,9 +33,10 @@
 
 struct run;
 
-/* The number of failures, and the message of the first. */
+/* The number of failures, and the message of the first, with its identifier. */
 struct tally {
     uint32_t len;
+    enum msg cause;
     char first[256];
 };
 
@@ -66,10 +67,12 @@ struct run {
     bool quiet, gave_up;
 };
 
-static void count(struct tally *tally)
+static void count(struct tally *tally, int status)
 {
-    if (tally->len++ == 0)
-        (void)snprintf(tally->first, sizeof tally->first, "%s", redlock_errmsg(NULL));
+    if (tally->len++ > 0)
+        return;
+    tally->cause = cli_cause(status);
+    (void)snprintf(tally->first, sizeof tally->first, "%s", redlock_errmsg(NULL));
 }
 
 /* ---- A party ---- */
@@ -79,14 +82,16 @@ static void on_locked(struct redlock_lease *lease, int status, void *arg);
 static void begin(struct party *party)
 {
     struct run *run = party->run;
+    int status;
 
     while (run->left > 0) {
         run->left--;
         party->began_ns = samples_now_ns();
-        if (redlock_lock_async(party->rl, run->name, &run->opts, on_locked, party, &party->lease) ==
-            REDLOCK_OK)
+        status =
+            redlock_lock_async(party->rl, run->name, &run->opts, on_locked, party, &party->lease);
+        if (status == REDLOCK_OK)
             return;
-        count(&run->errors);
+        count(&run->errors, status);
     }
     if (--run->active == 0)
         ev_break(run->loop, EVBREAK_ALL);
@@ -123,9 +128,9 @@ static void on_unlocked(struct redlock_lease *lease, int status, void *arg)
 
     (void)lease;
     if (status == REDLOCK_UNREACHABLE)
-        count(&party->run->unconfirmed);
+        count(&party->run->unconfirmed, status);
     else if (status != REDLOCK_OK)
-        count(&party->run->errors);
+        count(&party->run->errors, status);
     if (party->run->quiet)
         start_rest(party);
 }
@@ -155,7 +160,7 @@ static void on_locked(struct redlock_lease *lease, int status, void *arg)
 
     (void)lease; /* It is that of the party. */
     if (status != REDLOCK_OK) {
-        count(&run->errors);
+        count(&run->errors, status);
         party->lease = NULL;
         begin(party);
         return;
@@ -323,8 +328,8 @@ static int measure(struct run *run)
         ev_run(run->loop, 0);
     run->commands = count_commands(run) - run->commands;
     if (run->errors.len > 0)
-        cli_say_reason(MSG_NONE, run->errors.first, "the first of %u errors: %s", run->errors.len,
-                       run->errors.first);
+        cli_say(run->errors.cause, "the first of %u errors: %s", run->errors.len,
+                run->errors.first);
     if (run->unconfirmed.len > 0)
         cli_say(MSG_MAY_BE_HELD, "the first of %u unconfirmed releases: %s", run->unconfirmed.len,
                 run->unconfirmed.first);

@@ -61,6 +61,7 @@ struct bench {
     atomic_bool is_refused; /* The masters refuse the list: no cycle can succeed. */
     atomic_bool gave_up;    /* The cycles of a worker have failed for too long. */
     char error[256];        /* The message of the first cycle that failed. */
+    enum msg cause;         /* Its identifier. */
 };
 
 /* Set by a signal: finish the cycles under way, and print. */
@@ -94,14 +95,16 @@ static uint64_t give_up_ns(const struct bench *bench)
     return (MEASURE_GIVE_UP_S * UINT64_C(1000) + bench->wanted.opts.ttl_ms) * 1000000;
 }
 
-static void count_error(struct worker *worker)
+static void count_error(struct worker *worker, int status)
 {
     struct bench *bench = worker->bench;
     char why[REFUSAL_TEXT_MAX];
 
     worker->errors++;
-    if (!atomic_exchange(&bench->has_error, true))
+    if (!atomic_exchange(&bench->has_error, true)) {
+        bench->cause = cli_cause(status);
         (void)snprintf(bench->error, sizeof bench->error, "%s", redlock_errmsg(bench->rl));
+    }
     if (refusal_of_list(bench->rl, why, sizeof why)) /* A stranger may answer after the members. */
         atomic_store(&bench->is_refused, true);
     if (worker->failing_ns == 0)
@@ -110,13 +113,13 @@ static void count_error(struct worker *worker)
         atomic_store(&bench->gave_up, true);
 }
 
-static void count_cycle(struct worker *worker, bool success)
+static void count_cycle(struct worker *worker, int status)
 {
-    if (success) {
+    if (status == REDLOCK_OK) {
         worker->samples_len++;
         worker->failing_ns = 0;
     } else {
-        count_error(worker);
+        count_error(worker, status);
     }
     /* Only this thread writes it. */
     atomic_store_explicit(&worker->done, worker->samples_len + worker->errors,
@@ -163,12 +166,14 @@ static int lock_async(struct worker *slot)
 static void start_cycle(struct worker *slot, uint64_t now)
 {
     struct bench *bench = slot->bench;
+    int status;
 
     while (has_cycles_left(slot)) {
         slot->began_ns = now;
-        if (lock_async(slot) == REDLOCK_OK)
+        status = lock_async(slot);
+        if (status == REDLOCK_OK)
             return;
-        count_cycle(slot, false);
+        count_cycle(slot, status);
     }
     if (--bench->active == 0)
         ev_break(bench->loop, EVBREAK_ALL);
@@ -181,7 +186,7 @@ static void on_unlocked(struct redlock_lease *lease, int status, void *arg)
 
     (void)lease;
     slot->unlock_ns[slot->samples_len] = samples_of(now - slot->began_ns);
-    count_cycle(slot, status == REDLOCK_OK);
+    count_cycle(slot, status);
     start_cycle(slot, now);
 }
 
@@ -191,7 +196,7 @@ static void on_locked(struct redlock_lease *lease, int status, void *arg)
     uint64_t now = samples_now_ns();
 
     if (status != REDLOCK_OK) {
-        count_cycle(slot, false);
+        count_cycle(slot, status);
         start_cycle(slot, now);
         return;
     }
@@ -259,20 +264,20 @@ static void *run_thread(void *arg)
     struct worker *worker = arg;
     struct redlock_lease *lease;
     uint64_t began = samples_now_ns(), now;
-    bool success;
+    int status;
 
     while (has_cycles_left(worker)) {
-        success = lock(worker, &lease) == REDLOCK_OK;
+        status = lock(worker, &lease);
         now = samples_now_ns();
-        if (success) {
+        if (status == REDLOCK_OK) {
             worker->acquire_ns[worker->samples_len] = samples_of(now - began);
             began = now;
-            success = redlock_unlock(lease) == REDLOCK_OK;
+            status = redlock_unlock(lease);
             now = samples_now_ns();
             worker->unlock_ns[worker->samples_len] = samples_of(now - began);
         }
         began = now;
-        count_cycle(worker, success);
+        count_cycle(worker, status);
     }
     return NULL;
 }
@@ -482,7 +487,7 @@ static bool clocks_are_watched(void *arg)
     for (unsigned m = 0; m < masters && !stopped; m++) {
         const struct inspect_master master = inspect_master(bench->rl, m);
 
-        if (master.is_linked && master.clock[0] != 0)
+        if (master.is_linked && master.clock_why != WHY_NONE)
             return true;
     }
     return false;
@@ -536,8 +541,8 @@ static int measure_all(struct bench *bench)
     if (bench->is_refused)
         return measure_check_links(bench->wanted.cli, bench->rl);
     if (bench->errors > 0)
-        cli_say_reason(MSG_NONE, bench->error, "the first of %llu errors: %s",
-                       (unsigned long long)bench->errors, bench->error);
+        cli_say(bench->cause, "the first of %llu errors: %s", (unsigned long long)bench->errors,
+                bench->error);
     if (bench->gave_up)
         cli_say(MSG_GAVE_UP, "no lock succeeded for %.0f seconds, so bench gave up",
                 give_up_ns(bench) / 1e9);

@@ -13,7 +13,7 @@
 
 #include <getopt.h>
 
-#include "redlock/base/message.h"
+#include "redlock/base/error.h"
 #include "redlock/redlock.h"
 
 /* Numbers are from <sysexits.h> if it has a fitting one.  From 126 on they are those of shells. */
@@ -191,14 +191,19 @@ void cli_hint(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Print a message that has the reason of a master.  kind: what that leads to, whose identifier
  * comes before that of the reason, or MSG_NONE. */
-void cli_say_reason(enum msg kind, const char *reason, const char *format, ...)
+void cli_say_reason(enum msg kind, enum msg reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Print the library's message for a status. */
 void cli_say_status(int status);
 
 /* Print why a lock failed, with a line for each reason: a line of all would be too long to read. */
-void cli_say_why(enum msg kind, const char *before, const char *message);
+void cli_say_why(enum msg kind, const char *before, const char *message,
+                 const struct error_parts *parts);
+
+/* What led to the thread's message, for a call that ended with status: the first of its reasons. */
+enum msg cli_cause(int status);
+
 /* From now on drop messages that cannot be written at once.  A reader that has stopped must not
  * delay a renewal of the lease, or the kill of the command. */
 void cli_never_wait(void);
@@ -229,7 +234,7 @@ void cli_json_string(FILE *file, const char *text);
 void cli_json_member(const char *key, const char *text);
 
 /* Print the members "error" and "id" of a master.  "": there is no error. */
-void cli_json_error(const char *reason);
+void cli_json_error(const char *error, enum msg kind);
 
 /* Print the members "holder", and "note" if there is a holder.  token: a string of `len` bytes, or
  * NULL: there is none. */

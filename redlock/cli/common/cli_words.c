@@ -80,30 +80,21 @@ void cli_hint(const char *format, ...)
     va_end(args);
 }
 
-__attribute__((format(printf, 2, 3))) static void say_with(const char *ids, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    say(ids, format, args);
-    va_end(args);
-}
-
-/* Write "ONE, OTHER", or one of both if they are equal, or if there is no first. */
+/* Write "ONE, OTHER", or one of both if they are equal, or if there is no other. */
 static void join_ids(enum msg one, enum msg other, char ids[IDS_MAX])
 {
-    bool both = one != MSG_NONE && one != other;
+    bool both = one != MSG_NONE && other != MSG_NONE && one != other;
 
-    (void)snprintf(ids, IDS_MAX, "%s%s%s", both ? message_id(one) : "", both ? ", " : "",
-                   message_id(other));
+    (void)snprintf(ids, IDS_MAX, "%s%s%s", both || other == MSG_NONE ? message_id(one) : "",
+                   both ? ", " : "", message_id(other));
 }
 
-void cli_say_reason(enum msg kind, const char *reason, const char *format, ...)
+void cli_say_reason(enum msg kind, enum msg reason, const char *format, ...)
 {
     char ids[IDS_MAX];
     va_list args;
 
-    join_ids(kind, message_of_reason(reason), ids);
+    join_ids(kind, reason, ids);
     va_start(args, format);
     say(ids, format, args);
     va_end(args);
@@ -167,60 +158,31 @@ void cli_tell_dropped(void)
                 "%u messages of --verbose were dropped, because standard error was full", dropped);
 }
 
-/* Where the next reason of a message begins: "; master 3 (" or "; masters 3 ".  NULL: nowhere. */
-static const char *next_reason(const char *message)
-{
-    static const char start[] = "; master";
-
-    for (const char *at = message; (at = strstr(at, start)) != NULL; at++) {
-        const char *number = at + strlen(start);
-
-        number += *number == 's';
-        if (number[0] == ' ' && number[1] >= '1' && number[1] <= '9')
-            return at;
-    }
-    return NULL;
-}
-
-/* The reason behind "master 2 (HOST:PORT): " or "masters 1 to 3 (...): each ".  NULL: none. */
-static const char *reason_of(const char *line)
-{
-    for (const char *at = line; (at = strstr(at, "master")) != NULL; at++) {
-        const char *number = at + strlen("master");
-
-        number += *number == 's';
-        if (number[0] == ' ' && number[1] >= '1' && number[1] <= '9')
-            return strstr(number, ": ");
-    }
-    return NULL;
-}
-
 /* The first line has the identifier of the failure.  Each line has that of its masters. */
-static void say_line(enum msg kind, const char *before, const char *line)
+void cli_say_why(enum msg kind, const char *before, const char *message,
+                 const struct error_parts *parts)
 {
-    const char *reason = reason_of(line);
-    char ids[IDS_MAX];
+    const struct error_part *part = parts->list, *end = part + parts->len;
+    enum msg cause = parts->len > 0 ? (enum msg)part->message : MSG_NONE;
+    const char *at = message;
 
-    if (reason == NULL)
-        (void)snprintf(ids, sizeof ids, "%s", message_id(kind));
-    else
-        join_ids(kind, message_of_reason(reason), ids);
-    say_with(ids, "%s%s", before, line);
+    for (part++; part < end && part->at < strlen(message); part++) {
+        const char *next = message + part->at;
+
+        cli_say_reason(kind, cause, "%s%.*s", before, (int)(next - strlen("; ") - at), at);
+        kind = MSG_NONE;
+        cause = (enum msg)part->message;
+        before = "    ";
+        at = next;
+    }
+    cli_say_reason(kind, cause, "%s%s", before, at);
 }
 
-void cli_say_why(enum msg kind, const char *before, const char *message)
+enum msg cli_cause(int status)
 {
-    char line[LINE_MAX_LEN];
-    const char *end;
+    const struct error_parts *parts = error_parts();
 
-    while ((end = next_reason(message)) != NULL) {
-        (void)snprintf(line, sizeof line, "%.*s", (int)(end - message), message);
-        say_line(kind, before, line);
-        message = end + strlen("; ");
-        before = "    ";
-        kind = MSG_NONE;
-    }
-    say_line(kind, before, message);
+    return parts->len > 0 ? (enum msg)parts->list[0].message : message_of_status(status);
 }
 
 void cli_usage_error(const struct cli *cli, const char *format, ...)
@@ -369,12 +331,12 @@ void cli_json_member(const char *key, const char *text)
         (void)printf("null");
 }
 
-void cli_json_error(const char *reason)
+void cli_json_error(const char *error, enum msg kind)
 {
-    bool is_well = reason[0] == '\0';
+    bool is_well = error[0] == '\0';
 
-    cli_json_member("error", is_well ? NULL : reason);
-    cli_json_member("id", is_well ? NULL : message_id(message_of_reason(reason)));
+    cli_json_member("error", is_well ? NULL : error);
+    cli_json_member("id", is_well ? NULL : message_id(kind));
 }
 
 void cli_json_holder(const char *token, size_t len)

@@ -7,22 +7,15 @@
 
 #include "redlock/client/inspect.h"
 
-/* True: the master answered, and the answer was an error.  Redis begins an error with a code in
- * capitals.  The text before it ends in ": ". */
-static bool is_refusal(const char *error)
+/* True: the master answers, with an error or with what is not to be used. */
+static bool is_refusal(const struct reason *reason)
 {
-    static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    const enum why why = reason->why;
 
-    for (const char *at = error; at != NULL; at = strstr(at, ": ")) {
-        at += at == error ? 0 : 2;
-        if (strspn(at, capitals) >= 3 && at[strspn(at, capitals)] == ' ')
-            return true;
-    }
-    return strncmp(error, "is a member of the set of ", 26) == 0 || /* Of other masters. */
-           strncmp(error, "its set is closed", 17) == 0 ||
-           strncmp(error, "restart guard: answered with garbage", 36) == 0 ||
-           strncmp(error, "is no member of the set", 23) == 0 ||
-           strncmp(error, "was removed from the set", 24) == 0;
+    return (why >= WHY_ERROR_LOGIN && why <= WHY_ERROR) || why == WHY_NO_LOGIN ||
+           why == WHY_NO_LOGIN_TLS || why == WHY_NO_RUN_ID || why == WHY_OTHER_SET ||
+           why == WHY_SET_CLOSED || why == WHY_STRANGER || why == WHY_REMOVED ||
+           reason->at == AT_MARKER || reason->at == AT_SCRIPT;
 }
 
 bool refusal_of_list(struct redlock *rl, char *text, size_t size)
@@ -38,16 +31,17 @@ void refusal_tell(const struct cli *cli, struct redlock *rl, const char *said,
 {
     bool is_off = cli->restart_guard != NULL && strcmp(cli->restart_guard, "off") == 0;
     bool is_hidden = strstr(cli->masters_option, " ...") != NULL;
-    unsigned masters = inspect_client(rl).masters, m = 0;
+    const unsigned masters = inspect_client(rl).masters;
+    struct inspect_master master = {.why.why = WHY_NONE};
     char why[REFUSAL_TEXT_MAX];
     bool is_said;
 
-    while (m < masters && !is_refusal(inspect_master(rl, m).error))
-        m++;
-    if (m == masters && !refusal_of_list(rl, why, sizeof why)) /* They may be connecting again. */
+    for (unsigned m = 0; m < masters && !is_refusal(&master.why); m++)
+        master = inspect_master(rl, m);
+    if (is_refusal(&master.why))
+        (void)snprintf(why, sizeof why, "%s", master.remark.text);
+    else if (!refusal_of_list(rl, why, sizeof why)) /* They may be connecting again. */
         return;
-    if (m < masters)
-        (void)snprintf(why, sizeof why, "%s", inspect_master(rl, m).error);
     is_said = said == NULL || strstr(said, why) != NULL;
     cli_hint("%s%ssee `redlock doctor%s%s%s`%s%s, which says what to change", is_said ? "" : why,
              is_said ? "" : ": ", cli->masters_option, is_off ? " --restart-guard off" : "",

@@ -180,7 +180,7 @@ static void tell_of_clocks(const struct session *session)
     for (unsigned m = 0; m < client.masters; m++) {
         const struct inspect_master master = inspect_master(session->rl, m);
 
-        if (master.is_linked && master.clock[0] == 0)
+        if (master.is_linked && master.clock_why == WHY_NONE)
             voters |= mask_of(m);
         if (master.is_linked && master.clock_why == WHY_CLOCK_NEW)
             unwatched |= mask_of(m);
@@ -205,7 +205,7 @@ static void on_done(struct redlock_lease *lease, int status, void *arg)
     if (status == REDLOCK_OK || session->quiet)
         return;
     (void)snprintf(said, sizeof said, "%s", redlock_errmsg(session->rl));
-    cli_say_why(message_of_status(status), "", said);
+    cli_say_why(message_of_status(status), "", said, error_parts());
     if (cli_lacks_votes(status)) /* Now, because more masters may answer before ended(). */
         refusal_tell(session->cli, session->rl, said, session->doctor, session->has_more_names);
 }
@@ -294,7 +294,7 @@ static void tell_of_waiting(struct session *session, const char *before)
 
     if (status == REDLOCK_OK)
         return;
-    cli_say_why(message_of_status(status), before, redlock_errmsg(session->rl));
+    cli_say_why(message_of_status(status), before, redlock_errmsg(session->rl), error_parts());
     ev_timer_stop(session->loop, &session->patience);
 }
 

@@ -4,10 +4,9 @@
  */
 #include "redlock/cli/common/writes.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "redlock/base/text.h"
+#include "redlock/cli/common/remark.h"
 #include "redlock/cli/common/query.h"
 #include "redlock/client/inspect.h"
 #include "redlock/wire/keys.h"
@@ -70,23 +69,27 @@ static const char *find_code(const char *error, size_t *ret_row)
     return NULL;
 }
 
-bool writes_are_refused(const struct reply *reply, char *text, size_t size)
+bool writes_are_refused(const struct reply *reply, struct remark *ret_remark)
 {
     size_t row;
-    const char *error = reply->type == REPLY_ERROR ? find_code(reply->text, &row) : NULL, *end;
+    const char *error = reply->type == REPLY_ERROR ? find_code(reply->text, &row) : NULL;
+    char first[REASON_WORDS_MAX], *end;
+    struct reason why;
 
     if (reply->type == REPLY_ERROR && is_forbidden(reply->text)) {
-        (void)snprintf(text, size, "%s", reply->text);
-        (void)text_end_error(text);
+        redis_error_reason(&why, reply->text);
+        *ret_remark = remark_of("", &why);
         return true;
     }
     if (error == NULL)
         return false;
     /* The first sentence tells it; MISCONF has more. */
-    end = strstr(error, ". ");
-    (void)snprintf(text, size, "refuses writes: %.*s",
-                   end != NULL ? (int)(end - error) : (int)strlen(error), error);
-    (void)text_end_error(text);
+    (void)snprintf(first, sizeof first, "%s", error);
+    end = strstr(first, ". ");
+    if (end != NULL)
+        *end = '\0';
+    redis_error_reason(&why, first);
+    *ret_remark = remark_of("refuses writes: ", &why);
     return true;
 }
 

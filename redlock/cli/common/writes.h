@@ -8,9 +8,9 @@
 #define REDLOCK_WRITES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
+struct remark;
 struct redlock;
 struct reply;
 
@@ -19,8 +19,8 @@ struct reply;
 unsigned writes_ask(struct redlock *rl, unsigned m, uint32_t query);
 
 /* Read one of the answers.  True: the master refuses writes, or an ACL forbids this user what each
- * lock needs, and text says why. */
-bool writes_are_refused(const struct reply *reply, char *text, size_t size);
+ * lock needs, and *ret_remark says why. */
+bool writes_are_refused(const struct reply *reply, struct remark *ret_remark);
 
 /* What to change, if an error is that of a master that refuses writes.  NULL: it is another. */
 const char *writes_cure(const char *error);

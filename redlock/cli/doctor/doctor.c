@@ -144,13 +144,13 @@ static void look_at_number(struct doctor *doctor)
 {
     unsigned n = doctor->members;
 
-    if (exam_has(&doctor->all, "unfinished"))
+    if (exam_has(&doctor->all, FIND_UNFINISHED))
         return; /* The list may name the members of both lists. */
     if (n < 3)
-        exam_find(&doctor->all, "number", "use 3, or better 5",
+        exam_find(&doctor->all, FIND_NUMBER, "use 3, or better 5",
                   "%u of them, and no lock survives the loss of one", n);
     else if (n % 2 == 0)
-        exam_find(&doctor->all, "number", "remove one, or add one",
+        exam_find(&doctor->all, FIND_NUMBER, "remove one, or add one",
                   "%u, an even number, survive no more losses than %u do", n, n - 1);
 }
 
@@ -165,7 +165,7 @@ static void look_for_twins(struct doctor *doctor)
                 !handshake_is_same(&exam->info, &doctor->exams[k].info))
                 continue;
             exam->votes = false;
-            exam_find(exam, "same_server",
+            exam_find(exam, FIND_SAME_SERVER,
                       "give the address of another server, or remove it from the list",
                       "is the same server as master %u (%s)", k + 1, doctor->exams[k].uri->name);
             break;
@@ -192,7 +192,7 @@ static struct drift_range offset_of(const struct exam *exam)
 static void look_at_clock(struct exam *exam)
 {
     if (llabs(least_offset_us(exam)) > CLOCK_MAX_US)
-        exam_find(exam, "clock", "set its clock, and keep it set (chronyd, ntpd)",
+        exam_find(exam, FIND_CLOCK, "set its clock, and keep it set (chronyd, ntpd)",
                   "its clock is %.1f s %s ours", (double)llabs(exam->offset_us) / 1e6,
                   exam->offset_us > 0 ? "ahead of" : "behind");
 }
@@ -217,8 +217,8 @@ static void bar_outliers(struct doctor *doctor)
             drift_node_place(&own, &median) != DRIFT_PLACE_OUTLIER)
             continue;
         exam->votes = false;
-        if (!exam_has(exam, "clock"))
-            exam_find(exam, "clock", "set its clock, and keep it set (chronyd, ntpd)",
+        if (!exam_has(exam, FIND_CLOCK))
+            exam_find(exam, FIND_CLOCK, "set its clock, and keep it set (chronyd, ntpd)",
                       "its clock is %.1f s off those of the others, so its votes do not count",
                       (double)(exam->offset_us - median.lo / 1000) / 1e6);
     }
@@ -236,7 +236,7 @@ static void look_at_clocks(struct doctor *doctor)
     off = ahead > behind ? ahead : behind;
     if (off >= doctor_majority(doctor) && off > 1) {
         exam_find(
-            &doctor->all, "clock",
+            &doctor->all, FIND_CLOCK,
             "set the clock of this machine, or all of theirs, and keep them set (chronyd, ntpd)",
             "the clocks of %u masters are %s ours by more than %d ms", off,
             ahead > behind ? "ahead of" : "behind", CLOCK_MAX_US / 1000);
@@ -313,6 +313,7 @@ static void find_warming(const struct doctor *doctor, struct exam *exam, bool ha
                              ? "run redlock init"
                              : "run redlock init, or redlock init --new before the very first lock";
     const struct config *newest = &doctor->survey.newest;
+    struct reason why;
     char wait[80];
 
     exam->votes = false;
@@ -321,14 +322,16 @@ static void find_warming(const struct doctor *doctor, struct exam *exam, bool ha
         return;
     }
     if (survey_has_forgotten(&doctor->survey)) {
-        exam_find(exam, "forgotten",
-                  "bring back members that do not answer, or else run redlock members "
-                  "--i-know-what-is-lost - rescue with the whole list: redlock help set-forgotten",
-                  "%s", reason_sentence(WHY_FORGOTTEN));
+        reason_set(&why, WHY_FORGOTTEN);
+        exam_find_reason(
+            exam, FIND_FORGOTTEN,
+            "bring back members that do not answer, or else run redlock members "
+            "--i-know-what-is-lost - rescue with the whole list: redlock help set-forgotten",
+            &why);
         return;
     }
     print_wait(doctor, &exam->marker, wait, sizeof wait);
-    exam_find(exam, "warming", change, "is warming up, and may vote %s: %s", wait,
+    exam_find(exam, FIND_WARMING, change, "is warming up, and may vote %s: %s", wait,
               why_warming(&exam->info));
 }
 
@@ -345,7 +348,7 @@ static void look_for_copy(struct doctor *doctor, unsigned m)
             continue;
         exam->votes = exam->votes && !inspect_client(doctor->rl).restart_guard;
         exam_find(
-            exam, "same_epoch",
+            exam, FIND_SAME_EPOCH,
             "empty the one that got a copy of the other's data, or both if you do not know "
             "which (FLUSHALL), and run redlock init",
             "has the same epoch as master %u (%s): one of them has a copy of the other's data",
@@ -358,8 +361,8 @@ static void look_for_copy(struct doctor *doctor, unsigned m)
  * cannot know this (docs/safety.md), and most promoted replicas are good. */
 static void look_for_promotion(struct exam *exam)
 {
-    if (exam->info.promoted && !exam_has(exam, "same_epoch"))
-        exam_find(exam, "was_replica", NULL,
+    if (exam->info.promoted && !exam_has(exam, FIND_SAME_EPOCH))
+        exam_find(exam, FIND_WAS_REPLICA, NULL,
                   "was a replica since its start, and may vote: if REPLICAOF and REPLICAOF NO ONE "
                   "were run while clients used it, it may lack locks: then run DEL " WIRE_MARKER
                   " on it, and redlock init");
@@ -372,7 +375,8 @@ static void look_at_counters(struct exam *exam)
 {
     if (exam->marker.ahead_us > (int64_t)GUARD_AHEAD_US)
         exam_find(
-            exam, "counters", "set its clock, or delete " WIRE_MARKER " there and run redlock init",
+            exam, FIND_COUNTERS,
+            "set its clock, or delete " WIRE_MARKER " there and run redlock init",
             "its fencing counters are %.0f days ahead of its clock, so a master that loses its "
             "data cannot vote again",
             (double)exam->marker.ahead_us / (double)DAY_US);
@@ -398,7 +402,7 @@ static void look_at_markers(struct doctor *doctor)
         }
     }
     if (longest_lease_ms(doctor) > doctor->cli->max_ttl_ms)
-        exam_find(&doctor->all, "max_ttl", NULL,
+        exam_find(&doctor->all, FIND_MAX_TTL, NULL,
                   "a client takes leases of up to %u ms, longer than --max-ttl, which is %u ms: a "
                   "master that loses its data warms up for this longer time",
                   longest_lease_ms(doctor), doctor->cli->max_ttl_ms);

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "redlock/base/error.h"
-#include "redlock/base/text.h"
 #include "redlock/link/uri.h"
 
 #define QUOTED_MAX (4 * EXAM_TEXT_MAX + 1)
@@ -124,7 +123,7 @@ static void print_finding(const char *who, const struct exam_finding *finding)
                    error_quote(finding->text, strlen(finding->text), text, sizeof text),
                    finding->change[0] != 0 ? ": " : " (nothing to change)",
                    error_quote(finding->change, strlen(finding->change), change, sizeof change),
-                   message_id(exam_kind(finding)));
+                   message_id(finding->message));
     print_line(line);
 }
 
@@ -154,8 +153,7 @@ static unsigned name_them(const struct doctor *doctor, unsigned first,
     if (masters == 1)
         (void)snprintf(who, WHO_MAX, "master %u (%s): ", first + 1, doctor->exams[first].uri->name);
     else
-        (void)snprintf(who + len, WHO_MAX - len,
-                       text_begins_with_verb(finding->text) ? ": each " : ", each: ");
+        (void)snprintf(who + len, WHO_MAX - len, finding->takes_each ? ": each " : ", each: ");
     return masters;
 }
 
@@ -359,10 +357,10 @@ static void print_json_findings(const struct exam *exam)
     for (unsigned i = 0; i < exam->findings_len; i++) {
         const struct exam_finding *finding = &exam->findings[i];
 
-        (void)printf("%s{\"name\":\"%s\"", i > 0 ? "," : "", finding->name);
+        (void)printf("%s{\"name\":\"%s\"", i > 0 ? "," : "", exam_word(finding->name));
         cli_json_member("text", finding->text);
         cli_json_member("change", finding->change[0] != 0 ? finding->change : NULL);
-        cli_json_member("id", message_id(exam_kind(finding)));
+        cli_json_member("id", message_id(finding->message));
         (void)printf("}");
     }
     (void)printf("]");

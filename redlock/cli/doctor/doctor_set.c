@@ -53,8 +53,8 @@ void doctor_set_add(struct doctor *doctor)
         if (survey_find(&doctor->survey, &newest->members[i]) < doctor->survey.masters)
             continue;
         if (m == REDLOCK_MASTERS_MAX) {
-            if (!exam_has(&doctor->all, "too_many"))
-                exam_find(&doctor->all, "too_many", "give a shorter list",
+            if (!exam_has(&doctor->all, FIND_TOO_MANY))
+                exam_find(&doctor->all, FIND_TOO_MANY, "give a shorter list",
                           "the list and its set are more than %d masters, and not all are examined",
                           REDLOCK_MASTERS_MAX);
             continue;
@@ -100,8 +100,8 @@ static void find_address(struct doctor *doctor, unsigned m, const struct config_
     else
         (void)snprintf(change, sizeof change, "write %s, or %s#%s", member->place,
                        place_of(doctor, m), member->name);
-    exam_find(&doctor->exams[m], "other_address", change, "is the member %s under another address",
-              member->name);
+    exam_find(&doctor->exams[m], FIND_OTHER_ADDRESS, change,
+              "is the member %s under another address", member->name);
 }
 
 /* The master has other data than the member, so a #NAME behind its own place would not help. */
@@ -113,7 +113,7 @@ static void find_database(struct doctor *doctor, unsigned m, const struct config
         (void)snprintf(change, sizeof change, "write %s#%s", member->place, member->name);
     else
         (void)snprintf(change, sizeof change, "write %s", member->place);
-    exam_find(&doctor->exams[m], "other_database", change,
+    exam_find(&doctor->exams[m], FIND_OTHER_DATABASE, change,
               "is another database of the server of member %s", member->name);
 }
 
@@ -146,7 +146,7 @@ static void find_other_set(struct doctor *doctor, unsigned m, const char *change
     char list[EXAM_TEXT_MAX / 2];
 
     wish_print(config, config->to, list, sizeof list);
-    exam_find(&doctor->exams[m], "other_list", change, "is a member of another set (%s)" REFUSED,
+    exam_find(&doctor->exams[m], FIND_OTHER_LIST, change, "is a member of another set (%s)" REFUSED,
               list);
 }
 
@@ -156,28 +156,29 @@ static void judge_other(struct doctor *doctor, unsigned m)
     struct exam *exam = &doctor->exams[m];
     const struct config *newest = &doctor->survey.newest;
 
-    if (exam_has(exam, "sentinel"))
+    if (exam_has(exam, FIND_SENTINEL))
         return;
     if (!exam->answers || exam->marker.known)
         exam->findings_len = 0;
     if (exam->answers && is_elsewhere(doctor, m))
         return;
     if (!exam->answers)
-        exam_find(exam, "other_list", "take it off the list",
+        exam_find(exam, FIND_OTHER_LIST, "take it off the list",
                   "does not answer, and the set has no member at this address");
     else if (!exam->marker.known)
-        exam_find(exam, "other_list", "take it off the list", "is no member of the set");
+        exam_find(exam, FIND_OTHER_LIST, "take it off the list", "is no member of the set");
     else if (exam->marker.set == 0)
-        exam_find(exam, "other_list", "take it off the list, or add it to the set: redlock members",
+        exam_find(exam, FIND_OTHER_LIST,
+                  "take it off the list, or add it to the set: redlock members",
                   "is in no set" REFUSED);
     else if (exam->marker.set != newest->set)
         find_other_set(doctor, m, "take it off the list");
     else if (config_find(newest, exam->marker.name) < newest->members_len)
-        exam_find(exam, "other_list", "take it off the list, or empty it (FLUSHALL)",
+        exam_find(exam, FIND_OTHER_LIST, "take it off the list, or empty it (FLUSHALL)",
                   "is another server than the member %s, and has a copy of its data",
                   exam->marker.name);
     else
-        exam_find(exam, "other_list", "take it off the list", "was removed from the set");
+        exam_find(exam, FIND_OTHER_LIST, "take it off the list", "was removed from the set");
 }
 
 /* ---- Members ---- */
@@ -206,18 +207,19 @@ static void judge_member(struct doctor *doctor, unsigned m, const struct config_
         find_other_set(doctor, m, "replace this member: redlock members");
     } else if (marker->set == 0 && marker->ready) {
         exam->votes = false;
-        exam_find(exam, "other_list", "run redlock init", "does not know that it is in the set");
+        exam_find(exam, FIND_OTHER_LIST, "run redlock init", "does not know that it is in the set");
     } else if (is_denied(doctor, m, member)) {
         exam->votes = false;
-        exam_find(exam, "other_list", "correct its URI, or run redlock members",
+        exam_find(exam, FIND_OTHER_LIST, "correct its URI, or run redlock members",
                   "does not say that it is the member %s", member->name);
     } else if (marker->version == newest->version &&
                !config_same_lists(&doctor->survey.of[m].config, newest)) {
-        exam_find(exam, "other_list", "empty it (FLUSHALL), and run redlock init",
+        exam_find(exam, FIND_OTHER_LIST, "empty it (FLUSHALL), and run redlock init",
                   "has another list of members with the version of the others");
     } else if (marker->set != 0 && marker->version < newest->version) {
-        exam_find(exam, "behind", NULL, "has version %" PRIu64 " of the set, which is at %" PRIu64,
-                  marker->version, newest->version);
+        exam_find(exam, FIND_BEHIND, NULL,
+                  "has version %" PRIu64 " of the set, which is at %" PRIu64, marker->version,
+                  newest->version);
     }
 }
 
@@ -271,7 +273,7 @@ void doctor_set_look_at_change(struct doctor *doctor)
         return;
     wish_print(newest, newest->from, from, sizeof from);
     wish_print(newest, newest->to, to, sizeof to);
-    exam_find(&doctor->all, "unfinished",
+    exam_find(&doctor->all, FIND_UNFINISHED,
               "run redlock members, which tells the command that finishes it", UNFINISHED, from,
               to);
 }
@@ -304,9 +306,9 @@ void doctor_set_look_at_versions(struct doctor *doctor)
             const struct exam_marker *new = &doctor->exams[k].marker;
 
             if (new->set != old->set || new->version < old->version + 2 ||
-                exam_has(&doctor->exams[k], "versions"))
+                exam_has(&doctor->exams[k], FIND_VERSIONS))
                 continue;
-            exam_find(&doctor->exams[k], "versions",
+            exam_find(&doctor->exams[k], FIND_VERSIONS,
                       "if the set was founded again, empty this master (FLUSHALL); if it was "
                       "rescued, those of the smaller version",
                       "has version %" PRIu64 " of its set, but a majority of version %" PRIu64

@@ -11,32 +11,74 @@
 #include "redlock/cli/common/writes.h"
 #include "redlock/cli/doctor/rights.h"
 #include "redlock/link/uri.h"
+#include "redlock/wire/redis_error.h"
+
+#define WANTS_OURS                                                                         \
+    "give a certificate of a CA that the master knows (--tls-cert and --tls-key), or set " \
+    "tls-auth-clients no there"
 
 /* ---- Findings ---- */
 
-void exam_find(struct exam *exam, const char *name, const char *change, const char *format, ...)
+static const struct {
+    const char *word;
+    enum msg message;
+    bool takes_each;
+} findings[FINDINGS_LEN] = {
+#define FINDING_ROW(name, word, message, takes_each) \
+    [FIND_##name] = {word, MSG_##message, takes_each},
+    FINDINGS(FINDING_ROW)
+#undef FINDING_ROW
+};
+
+const char *exam_word(enum finding name)
+{
+    return findings[name].word;
+}
+
+/* Equal texts are noted once. */
+static void add(struct exam *exam, enum finding name, enum msg message, bool takes_each,
+                const char *change, const char *text)
 {
     struct exam_finding *finding = &exam->findings[exam->findings_len];
-    va_list args;
 
     if (exam->findings_len == EXAM_FINDINGS_MAX)
         return;
-    finding->name = name;
-    va_start(args, format);
-    (void)vsnprintf(finding->text, sizeof finding->text, format, args);
-    va_end(args);
+    *finding = (struct exam_finding){.name = name, .message = message, .takes_each = takes_each};
+    (void)snprintf(finding->text, sizeof finding->text, "%s", text);
     (void)text_end_error(finding->text);
     (void)snprintf(finding->change, sizeof finding->change, "%s", change != NULL ? change : "");
-    for (unsigned i = 0; i < exam->findings_len; i++) /* Note equal texts once. */
+    for (unsigned i = 0; i < exam->findings_len; i++)
         if (strcmp(exam->findings[i].text, finding->text) == 0)
             return;
     exam->findings_len++;
 }
 
+void exam_find(struct exam *exam, enum finding name, const char *change, const char *format, ...)
+{
+    char text[EXAM_TEXT_MAX];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    add(exam, name, findings[name].message, findings[name].takes_each, change, text);
+}
+
+void exam_find_reason(struct exam *exam, enum finding name, const char *change,
+                      const struct reason *why)
+{
+    const enum msg message = findings[name].message;
+    char text[REASON_TEXT_MAX];
+
+    (void)reason_write(why, 0, text, sizeof text);
+    add(exam, name, message != MSG_NONE ? message : reason_message(why), reason_takes_each(why),
+        change, text);
+}
+
 void exam_find_closed(struct exam *exam)
 {
     exam_find(
-        exam, "closed", "see redlock members rescue in redlock(1)",
+        exam, FIND_CLOSED, "see redlock members rescue in redlock(1)",
         "its set is closed: a rescue is running, was interrupted, or left this master behind");
 }
 
@@ -49,10 +91,10 @@ unsigned exam_changes(const struct exam *exam)
     return changes;
 }
 
-bool exam_has(const struct exam *exam, const char *name)
+bool exam_has(const struct exam *exam, enum finding name)
 {
     for (unsigned i = 0; i < exam->findings_len; i++)
-        if (strcmp(exam->findings[i].name, name) == 0)
+        if (exam->findings[i].name == name)
             return true;
     return false;
 }
@@ -60,102 +102,46 @@ bool exam_has(const struct exam *exam, const char *name)
 bool exam_lacks_rights(const struct exam *exam)
 {
     for (unsigned i = 0; i < exam->findings_len; i++)
-        if (strncmp(exam->findings[i].change, "allow ", 6) == 0)
+        if (exam->findings[i].message == MSG_NO_RIGHT)
             return true;
-    return false;
-}
-
-/* Findings whose text tells more than their name are not here. */
-static const struct {
-    const char *name;
-    enum msg kind;
-} kinds[] = {
-    {"acl", MSG_NO_RIGHT},
-    {"acl_client", MSG_NO_RIGHT},
-    {"acl_keys", MSG_NO_RIGHT},
-    {"acl_marker", MSG_NO_RIGHT},
-    {"acl_next", MSG_NO_RIGHT},
-    {"acl_queue", MSG_NO_RIGHT},
-    {"acl_wait", MSG_NO_RIGHT},
-    {"acl_witness", MSG_NO_RIGHT},
-    {"auth", MSG_WRONG_PASSWORD},
-    {"behind", MSG_SET_CHANGED},
-    {"busy", MSG_BUSY},
-    {"clock", MSG_CLOCK},
-    {"closed", MSG_SET_CLOSED},
-    {"cluster", MSG_CLUSTER},
-    {"config", MSG_NOT_KNOWN},
-    {"counters", MSG_COUNTERS},
-    {"eviction", MSG_EVICTION},
-    {"foreign_key", MSG_FOREIGN_KEY},
-    {"foreign_permit", MSG_FOREIGN_KEY},
-    {"foreign_queue", MSG_FOREIGN_KEY},
-    {"forgotten", MSG_SET_FORGOTTEN},
-    {"fsync", MSG_PERSISTENCE},
-    {"info", MSG_NOT_KNOWN},
-    {"later_version", MSG_LATER_VERSION},
-    {"loading", MSG_LOADING},
-    {"marker", MSG_BAD_MARKER},
-    {"max_ttl", MSG_MAX_TTL},
-    {"number", MSG_FEW_MASTERS},
-    {"other_address", MSG_WRONG_SET},
-    {"other_database", MSG_WRONG_SET},
-    {"other_list", MSG_WRONG_SET},
-    {"other_set", MSG_WRONG_SET},
-    {"password", MSG_KNOWN_PASSWORD},
-    {"persistence", MSG_PERSISTENCE},
-    {"protected_mode", MSG_PROTECTED_MODE},
-    {"replica", MSG_REPLICA},
-    {"same_epoch", MSG_SAME_EPOCH},
-    {"same_server", MSG_SAME_SERVER},
-    {"script", MSG_NOT_REDIS},
-    {"select", MSG_NO_DATABASE},
-    {"sentinel", MSG_SENTINEL},
-    {"silent", MSG_NO_ANSWER},
-    {"slow", MSG_SLOW},
-    {"too_many", MSG_TOO_MANY},
-    {"unfinished", MSG_SET_CHANGED},
-    {"version", MSG_REDIS_VERSION},
-    {"versions", MSG_VERSIONS},
-    {"warming", MSG_WARMING},
-    {"was_replica", MSG_WAS_REPLICA},
-};
-
-enum msg exam_kind(const struct exam_finding *finding)
-{
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (strcmp(kinds[i].name, finding->name) == 0)
-            return kinds[i].kind;
-    return message_of_reason(finding->text); /* "error", "unreachable" */
+    return exam_has(exam, FIND_INFO_FORBIDDEN) || exam_has(exam, FIND_CONFIG_FORBIDDEN);
 }
 
 /* ---- Errors, and what to do about them ---- */
 
-const char *exam_cure(const char *error, bool is_listed)
+const char *exam_cure(const struct reason *why, bool is_listed)
 {
     static const struct {
-        const char *words, *change;
+        enum why why; /* NONE: all reasons with this message. */
+        enum msg message;
+        const char *change;
     } rows[] = {
-        {"does not answer", "see whether it hangs, and what its log says"},
-        {"before it answered", "write rediss:// in its URI, or see its log"},
-        {"certificate has expired",
+        {WHY_NONE, MSG_NO_ANSWER, "see whether it hangs, and what its log says"},
+        {WHY_TLS_EXPIRED, MSG_NONE,
          "give it a certificate that is valid (tls-cert-file), and restart it"},
-        {"certificate is not yet valid",
+        {WHY_TLS_EARLY, MSG_NONE,
          "set the clock of this machine right, or give the master another certificate"},
-        {"it is not for ", "write a name of its certificate into the URI, or give "
-                           "--tls-server-name, or make a certificate with this name"},
-        {"certificate is refused", "give the CA that has signed it (--tls-ca, REDLOCK_TLS_CA), or "
-                                   "give the master a certificate of your CA"},
-        {"ertificate",
-         "give a certificate of a CA that the master knows (--tls-cert and --tls-key), or set "
-         "tls-auth-clients no there"},
-        {"does not speak TLS", "write redis:// in its URI, or give the port that has TLS"},
-        {"TLS", "see its log: it needs TLS 1.2 or later (tls-protocols)"},
-        {"resolv", "correct the name in its URI, or the name server of this machine"},
+        {WHY_TLS_NAME, MSG_NONE,
+         "write a name of its certificate into the URI, or give --tls-server-name, or make a "
+         "certificate with this name"},
+        {WHY_NONE, MSG_TLS_CERTIFICATE,
+         "give the CA that has signed it (--tls-ca, REDLOCK_TLS_CA), or give the master a "
+         "certificate of your CA"},
+        {WHY_TLS_UNKNOWN_US, MSG_NONE, WANTS_OURS},
+        {WHY_TLS_BAD_US, MSG_NONE, WANTS_OURS},
+        {WHY_TLS_PLAIN, MSG_NONE, "write redis:// in its URI, or give the port that has TLS"},
+        {WHY_NONE, MSG_TLS_FAILED, "see its log: it needs TLS 1.2 or later (tls-protocols)"},
+        {WHY_NONE, MSG_NO_ADDRESS,
+         "correct the name in its URI, or the name server of this machine"},
     };
 
+    if (why->at == AT_GREETING)
+        return "write rediss:// in its URI, or see its log";
+    if (why->at == AT_AFTER_TLS)
+        return WANTS_OURS;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (strstr(error, rows[i].words) != NULL)
+        if (rows[i].why != WHY_NONE ? rows[i].why == why->why
+                                    : rows[i].message == reason_message(why))
             return rows[i].change;
     return is_listed
                ? "start it, let this machine reach it, or correct its URI; if it is gone for "
@@ -182,16 +168,17 @@ bool exam_has_code(const char *error, const char *code)
     return strncmp(error, code, len) == 0 && (error[len] == ' ' || error[len] == 0);
 }
 
-/* What to change after an error that is not about rights, by its code. */
+/* What to change after an error that is not about rights. */
 static const char *advice_on(const char *error)
 {
     const char *cure = writes_cure(error);
+    const enum why why = redis_error_kind(error);
 
     if (cure != NULL)
         return cure;
-    if (strstr(error, "max number of clients") != NULL)
+    if (why == WHY_ERROR_CLIENTS)
         return "raise maxclients (CONFIG SET maxclients, and in redis.conf), or close connections";
-    if (strstr(error, "unknown command") != NULL)
+    if (why == WHY_ERROR_COMMAND)
         return "make this command available: no rename-command, and Redis 6 or later";
     return "find out what this error means";
 }
@@ -208,26 +195,29 @@ static const char *effect_of(const char *rule)
 
 void exam_find_busy(struct exam *exam)
 {
-    exam_find(exam, "busy",
+    exam_find(exam, FIND_BUSY,
               "wait until this script ends, or end it (SCRIPT KILL, or FUNCTION KILL)",
               "is busy with a script of another program");
 }
 
 void exam_find_error(struct exam *exam, const char *command, const char *rule, const char *error)
 {
-    char change[EXAM_TEXT_MAX];
+    char change[EXAM_TEXT_MAX], text[EXAM_TEXT_MAX];
+    struct reason why;
 
     if (exam_has_code(error, "BUSY")) {
         exam_find_busy(exam);
         return;
     }
     if (!exam_has_code(error, "NOPERM")) {
-        exam_find(exam, "error", advice_on(error), "%s: %s", command, error);
+        redis_error_reason(&why, error);
+        (void)snprintf(text, sizeof text, "%s: %s", command, error);
+        add(exam, FIND_ERROR, reason_message(&why), false, advice_on(error), text);
         return;
     }
     (void)snprintf(change, sizeof change, "allow it (ACL SETUSER %s %s, and in its ACL file)",
                    exam_user(exam), rule);
-    exam_find(exam, "acl", change, "%s is forbidden by its ACL%s", command, effect_of(rule));
+    exam_find(exam, FIND_ACL, change, "%s is forbidden by its ACL%s", command, effect_of(rule));
 }
 
 /* ---- What it does not tell ---- */
@@ -240,7 +230,7 @@ void exam_find_no_info(struct exam *exam)
     if (is_forbidden)
         (void)snprintf(change, sizeof change, "allow it (ACL SETUSER %s +info)", exam_user(exam));
     exam_find(
-        exam, "info", change,
+        exam, is_forbidden ? FIND_INFO_FORBIDDEN : FIND_INFO, change,
         "INFO is %s, so its role, its identity, and whether it keeps its data are not known%s",
         is_forbidden ? "forbidden" : "not available",
         exam_is_guarded(exam) ? ", and with the restart guard it may not vote" : "");
@@ -248,7 +238,7 @@ void exam_find_no_info(struct exam *exam)
 
 void exam_find_no_config(struct exam *exam, const char *error)
 {
-    const bool is_forbidden = strstr(error, "unknown command") == NULL;
+    const bool is_forbidden = redis_error_kind(error) != WHY_ERROR_COMMAND;
     char change[EXAM_TEXT_MAX] = "make it available: no rename-command CONFIG";
 
     if (is_forbidden)
@@ -258,7 +248,8 @@ void exam_find_no_config(struct exam *exam, const char *error)
                            : "allow CONFIG GET for doctor (ACL SETUSER %s +config|get), or see "
                              "yourself that it is always",
                        exam_user(exam));
-    exam_find(exam, "config", change, "appendfsync is not known, because CONFIG GET is %s%s",
+    exam_find(exam, is_forbidden ? FIND_CONFIG_FORBIDDEN : FIND_CONFIG, change,
+              "appendfsync is not known, because CONFIG GET is %s%s",
               is_forbidden ? "forbidden" : "not available",
               exam_is_guarded(exam) ? ", so it warms up after each restart" : "");
 }

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "redlock/base/message.h"
+#include "redlock/base/reason.h"
 #include "redlock/core/config.h"
 #include "redlock/link/handshake.h"
 #include "redlock/wire/wire.h"
@@ -25,8 +25,72 @@ enum {
     EXAM_TEXT_MAX = 240
 };
 
+/* The findings: a name for C, that for programs, the identifier, and whether the text begins with a
+ * verb, so that "each" can be its subject.  NONE: a reason has the identifier. */
+#define FINDINGS(X)                                           \
+    X(ACL, "acl", NO_RIGHT, false)                            \
+    X(ACL_CLIENT, "acl_client", NO_RIGHT, false)              \
+    X(ACL_KEYS, "acl_keys", NO_RIGHT, false)                  \
+    X(ACL_MARKER, "acl_marker", NO_RIGHT, false)              \
+    X(ACL_NEXT, "acl_next", NO_RIGHT, false)                  \
+    X(ACL_PERMITS, "acl_permits", NO_RIGHT, false)            \
+    X(ACL_QUEUE, "acl_queue", NO_RIGHT, false)                \
+    X(ACL_WAIT, "acl_wait", NO_RIGHT, false)                  \
+    X(ACL_WITNESS, "acl_witness", NO_RIGHT, false)            \
+    X(AUTH, "auth", WRONG_PASSWORD, false)                    \
+    X(BEHIND, "behind", SET_CHANGED, true)                    \
+    X(BUSY, "busy", BUSY, true)                               \
+    X(CLOCK, "clock", CLOCK, false)                           \
+    X(CLOSED, "closed", SET_CLOSED, false)                    \
+    X(CLUSTER, "cluster", CLUSTER, true)                      \
+    X(COUNTERS, "counters", COUNTERS, false)                  \
+    X(EVICTION, "eviction", EVICTION, false)                  \
+    X(FOREIGN_KEY, "foreign_key", FOREIGN_KEY, false)         \
+    X(FOREIGN_PERMIT, "foreign_permit", FOREIGN_KEY, false)   \
+    X(FOREIGN_QUEUE, "foreign_queue", FOREIGN_KEY, false)     \
+    X(FORGOTTEN, "forgotten", SET_FORGOTTEN, true)            \
+    X(FSYNC, "fsync", PERSISTENCE, false)                     \
+    X(LATER_VERSION, "later_version", LATER_VERSION, false)   \
+    X(LOADING, "loading", LOADING, false)                     \
+    X(MARKER, "marker", BAD_MARKER, false)                    \
+    X(MAX_TTL, "max_ttl", MAX_TTL, false)                     \
+    X(NUMBER, "number", FEW_MASTERS, false)                   \
+    X(OTHER_ADDRESS, "other_address", WRONG_SET, true)        \
+    X(OTHER_DATABASE, "other_database", WRONG_SET, true)      \
+    X(OTHER_LIST, "other_list", WRONG_SET, true)              \
+    X(OTHER_SET, "other_set", WRONG_SET, true)                \
+    X(PASSWORD, "password", KNOWN_PASSWORD, false)            \
+    X(PERSISTENCE, "persistence", PERSISTENCE, false)         \
+    X(PROTECTED_MODE, "protected_mode", PROTECTED_MODE, true) \
+    X(REPLICA, "replica", REPLICA, true)                      \
+    X(SAME_EPOCH, "same_epoch", SAME_EPOCH, true)             \
+    X(SAME_SERVER, "same_server", SAME_SERVER, true)          \
+    X(SCRIPT, "script", NOT_REDIS, false)                     \
+    X(SELECT, "select", NO_DATABASE, false)                   \
+    X(SENTINEL, "sentinel", SENTINEL, true)                   \
+    X(SILENT, "silent", NO_ANSWER, false)                     \
+    X(SLOW, "slow", SLOW, false)                              \
+    X(TOO_MANY, "too_many", TOO_MANY, false)                  \
+    X(UNFINISHED, "unfinished", SET_CHANGED, false)           \
+    X(VERSION, "version", REDIS_VERSION, false)               \
+    X(VERSIONS, "versions", VERSIONS, true)                   \
+    X(WARMING, "warming", WARMING, true)                      \
+    X(WAS_REPLICA, "was_replica", WAS_REPLICA, true)          \
+    X(INFO, "info", NOT_KNOWN, false)                         \
+    X(INFO_FORBIDDEN, "info", NOT_KNOWN, false)               \
+    X(CONFIG, "config", NOT_KNOWN, false)                     \
+    X(CONFIG_FORBIDDEN, "config", NOT_KNOWN, false)           \
+    X(ERROR, "error", NONE, false)                            \
+    X(UNREACHABLE, "unreachable", NONE, false)
+
+#define FINDING_NAME(name, word, message, takes_each) FIND_##name,
+enum finding { FINDINGS(FINDING_NAME) FINDINGS_LEN };
+#undef FINDING_NAME
+
 struct exam_finding {
-    const char *name;           /* A constant, for programs. */
+    enum finding name;
+    enum msg message; /* Its identifier, as messages have one. */
+    bool takes_each;
     char text[EXAM_TEXT_MAX];   /* What is wrong, or a risk. */
     char change[EXAM_TEXT_MAX]; /* What to change.  "": nothing. */
 };
@@ -88,17 +152,21 @@ struct exam {
 };
 
 /* Add a finding.  change is NULL if nothing has to be changed. */
-void exam_find(struct exam *exam, const char *name, const char *change, const char *format, ...)
+void exam_find(struct exam *exam, enum finding name, const char *change, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The identifier of a finding, as messages have one. */
-enum msg exam_kind(const struct exam_finding *finding);
+/* Add a finding that is this reason. */
+void exam_find_reason(struct exam *exam, enum finding name, const char *change,
+                      const struct reason *why);
+
+/* The name of a finding, for programs. */
+const char *exam_word(enum finding name);
 
 /* What to do about a master that cannot be reached, for this reason. */
-const char *exam_cure(const char *error, bool is_listed);
+const char *exam_cure(const struct reason *why, bool is_listed);
 
 /* True: there is a finding of this name. */
-bool exam_has(const struct exam *exam, const char *name);
+bool exam_has(const struct exam *exam, enum finding name);
 
 /* True: a finding says that the ACL lacks a rule. */
 bool exam_lacks_rights(const struct exam *exam);

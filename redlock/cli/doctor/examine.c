@@ -32,50 +32,46 @@
 /* Note why the library would reject the master.  The library stops at the first reason. */
 static void find_refusal(struct exam *exam, const struct reason *why)
 {
-    char error[REASON_TEXT_MAX];
-
-    if (exam_has(exam, "cluster"))
+    if (exam_has(exam, FIND_CLUSTER))
         return; /* It has one database. */
     exam->votes = false;
-    (void)reason_write(why, 0, error, sizeof error);
     if (why->why == WHY_NO_LOGIN || why->why == WHY_NO_LOGIN_TLS)
-        exam_find(exam, "auth",
+        exam_find(exam, FIND_AUTH,
                   exam->is_listed
                       ? (exam->uri->tls ? PASSWORD_ADVICE "(rediss://:PASSWORD@HOST:PORT)"
                                         : PASSWORD_ADVICE "(redis://:PASSWORD@HOST:PORT)")
                       : "put it into the list, with a password: the list has none for this host",
                   "%s", why->words);
     else if (why->why == WHY_SENTINEL)
-        exam_find(exam, "sentinel", "give the addresses of Redis masters themselves",
+        exam_find(exam, FIND_SENTINEL, "give the addresses of Redis masters themselves",
                   "is a Sentinel, not a master");
     else if (why->why == WHY_REPLICA)
-        exam_find(
-            exam, "replica",
-            "give the address of a master, or make it one (REPLICAOF NO ONE, and no replicaof in "
-            "redis.conf)",
-            "%s", error);
+        exam_find_reason(exam, FIND_REPLICA,
+                         "give the address of a master, or make it one (REPLICAOF NO ONE, and no "
+                         "replicaof in redis.conf)",
+                         why);
     else if (why->why == WHY_CLUSTER)
-        exam_find(exam, "cluster", "set cluster-enabled no in redis.conf, or give another server",
-                  "%s", error);
+        exam_find_reason(exam, FIND_CLUSTER,
+                         "set cluster-enabled no in redis.conf, or give another server", why);
     else if (why->why == WHY_LOADING)
-        exam_find(exam, "loading", "wait, and run doctor again", "%s", error);
+        exam_find_reason(exam, FIND_LOADING, "wait, and run doctor again", why);
     else if (why->why == WHY_ERROR_BUSY)
         exam_find_busy(exam);
     else if (why->why == WHY_ERROR_PROTECTED)
-        exam_find(exam, "protected_mode",
+        exam_find(exam, FIND_PROTECTED_MODE,
                   "make users with passwords there (production.md, 4), and write them into the "
                   "list; or, where no stranger reaches it, CONFIG SET protected-mode no, and in "
                   "redis.conf",
                   "is in protected mode, which refuses other hosts");
     else if (why->at == AT_LOGIN)
-        exam_find(exam, "auth", "correct user and password in the URI, or on the master", "%s",
-                  error);
+        exam_find_reason(exam, FIND_AUTH, "correct user and password in the URI, or on the master",
+                         why);
     else if (why->at == AT_SELECT && why->why == WHY_ERROR_RIGHT)
         exam_find_error(exam, "SELECT", "+select", why->words);
     else if (why->at == AT_SELECT)
-        exam_find(exam, "select", "correct the number of the database in the URI", "%s", error);
+        exam_find_reason(exam, FIND_SELECT, "correct the number of the database in the URI", why);
     else if (why->why == WHY_DIGEST || why->why == WHY_GARBAGE)
-        exam_find(exam, "script", "give the address of a Redis master", "%s", error);
+        exam_find_reason(exam, FIND_SCRIPT, "give the address of a Redis master", why);
     else if (why->at == AT_SCRIPT)
         exam_find_error(exam, "SCRIPT LOAD", "+script|load", why->words);
     else
@@ -91,7 +87,7 @@ static void take_greetings(struct exam *exam, struct talk *talk, struct handshak
         if (handshake_on_reply(handshake, reply, &exam->info, &why) != HANDSHAKE_FAILED)
             continue;
         find_refusal(exam, &why);
-        if (exam_has(exam, "auth") || exam_has(exam, "sentinel") || why.at == AT_SELECT)
+        if (exam_has(exam, FIND_AUTH) || exam_has(exam, FIND_SENTINEL) || why.at == AT_SELECT)
             return; /* Of another user, server or database, the other replies mean nothing. */
     }
     exam->answers = handshake->steps_done == handshake->steps_len;
@@ -101,8 +97,8 @@ static void take_greetings(struct exam *exam, struct talk *talk, struct handshak
 
 static void find_slow(struct exam *exam, const char *what, int64_t took_us)
 {
-    if (took_us > exam->reply_timeout_ms * INT64_C(1000) && !exam_has(exam, "slow"))
-        exam_find(exam, "slow", "make reply_timeout_ms or --reply-timeout longer than that",
+    if (took_us > exam->reply_timeout_ms * INT64_C(1000) && !exam_has(exam, FIND_SLOW))
+        exam_find(exam, FIND_SLOW, "make reply_timeout_ms or --reply-timeout longer than that",
                   "%s %.1f ms, but the reply timeout is %u ms", what, (double)took_us / 1e3,
                   exam->reply_timeout_ms);
 }
@@ -114,8 +110,10 @@ static void greet(struct exam *exam, struct talk *talk)
     size_t len = handshake_begin(&handshake, exam->uri, exam_is_guarded(exam), &bytes);
     uint32_t left_ms = talk_left_ms(talk);
 
-    if (len == 0)
+    if (len == 0) {
+        reason_set(&talk->broken, WHY_NO_MEMORY);
         return;
+    }
     exam->votes = true;
     talk_send(talk, bytes, len);
     take_greetings(exam, talk, &handshake);
@@ -133,10 +131,10 @@ static void look_at_version(struct exam *exam)
     if (sscanf(exam->info.version, "%u.%u.%u", &major, &minor, &patch) < 2)
         return;
     if (major < 2 || (major == 2 && (minor < 6 || (minor == 6 && patch < 12))))
-        exam_find(exam, "version", "install Redis 6 or later",
+        exam_find(exam, FIND_VERSION, "install Redis 6 or later",
                   "version %s has no SET with NX and PX", exam->info.version);
     else if (major < 6)
-        exam_find(exam, "version", NULL,
+        exam_find(exam, FIND_VERSION, NULL,
                   "version %s has not been tested with redlock, 6 and later have",
                   exam->info.version);
 }
@@ -150,12 +148,12 @@ static void look_at_info(struct exam *exam)
     }
     look_at_version(exam);
     if (handshake_evicts(&exam->info))
-        exam_find(exam, "eviction",
+        exam_find(exam, FIND_EVICTION,
                   "set noeviction (CONFIG SET maxmemory-policy noeviction, and in redis.conf)",
                   "maxmemory-policy is %s, so it drops locks when its memory is full",
                   exam->info.policy);
     if (handshake_forgets(&exam->info))
-        exam_find(exam, "persistence",
+        exam_find(exam, FIND_PERSISTENCE,
                   "run CONFIG SET appendonly yes and CONFIG SET appendfsync always, wait until "
                   "INFO says aof_rewrite_in_progress:0, and run CONFIG REWRITE; see redlock(1), "
                   "MASTERS THAT FORGET",
@@ -186,12 +184,12 @@ static void look_at_settings(struct exam *exam, struct talk *talk)
     if (!read_setting(exam, talk, "appendfsync", exam->fsync, sizeof exam->fsync))
         return;
     if (strcmp(exam->fsync, "always") != 0)
-        exam_find(exam, "fsync", "set always (CONFIG SET appendfsync always, and in redis.conf)",
+        exam_find(exam, FIND_FSYNC, "set always (CONFIG SET appendfsync always, and in redis.conf)",
                   "appendfsync is %s, so it forgets its latest locks when its power fails",
                   exam->fsync);
     else if (read_setting(exam, talk, "no-appendfsync-on-rewrite", lax, sizeof lax) &&
              strcmp(lax, "yes") == 0)
-        exam_find(exam, "fsync",
+        exam_find(exam, FIND_FSYNC,
                   "set no (CONFIG SET no-appendfsync-on-rewrite no, and in redis.conf)",
                   "no-appendfsync-on-rewrite is yes, so appendfsync is not always in force");
 }
@@ -357,7 +355,7 @@ static void read_marker(struct exam *exam, const struct field *fields)
     has_nonce = fields[NONCE].is_there && !is_void;
     if (is_spoilt(fields, has_epoch, has_nonce) || !is_config(marker->config)) {
         exam->votes = false;
-        exam_find(exam, "marker", "delete this key, and run redlock init",
+        exam_find(exam, FIND_MARKER, "delete this key, and run redlock init",
                   "the key " WIRE_MARKER
                   ", its marker, contains something that redlock did not write");
         return;
@@ -438,7 +436,7 @@ static void look_at_marker(struct exam *exam, struct talk *talk)
     take_config(exam, talk);
     if (is_marker && is_later(&fields[OF])) {
         exam->votes = false;
-        exam_find(exam, "later_version", "upgrade Redlock on this host",
+        exam_find(exam, FIND_LATER_VERSION, "upgrade Redlock on this host",
                   "a later version of Redlock uses it: the key " WIRE_MARKER
                   ", its marker, has a field that is not of this version");
     } else if (is_marker && handshake_refuses(&exam->info) == WHY_NONE)
@@ -460,7 +458,7 @@ static const char *look_at_key(struct talk *talk, const char *script, const char
     return reply != NULL && reply->type == REPLY_TEXT ? reply->text : "";
 }
 
-static void find_foreign(struct exam *exam, const char *name, const char *key, const char *type)
+static void find_foreign(struct exam *exam, enum finding name, const char *key, const char *type)
 {
     exam_find(exam, name, "delete it, or use another name",
               "the key %.120s is %s, which redlock did not write", key, type);
@@ -478,7 +476,7 @@ static void look_at_permits(struct exam *exam, struct talk *talk)
     if (type == NULL)
         return;
     (void)snprintf(key, sizeof key, WIRE_PERMIT "%s:%zu", exam->target->lock, strcspn(text, "1"));
-    find_foreign(exam, "foreign_permit", key, type);
+    find_foreign(exam, FIND_FOREIGN_PERMIT, key, type);
 }
 
 static void look_at_keys(struct exam *exam, struct talk *talk)
@@ -487,12 +485,12 @@ static void look_at_keys(struct exam *exam, struct talk *talk)
     char queue[KEY_MAX];
 
     if (foreign_is_type(type))
-        find_foreign(exam, "foreign_key", exam->target->lock, type);
+        find_foreign(exam, FIND_FOREIGN_KEY, exam->target->lock, type);
     if ((exam->kinds & RIGHTS_FAIR) != 0) {
         (void)snprintf(queue, sizeof queue, WIRE_QUEUE "%s", exam->target->lock);
         type = look_at_key(talk, FOREIGN_QUEUE, queue);
         if (foreign_is_type(type))
-            find_foreign(exam, "foreign_queue", queue, type);
+            find_foreign(exam, FIND_FOREIGN_QUEUE, queue, type);
     }
     if ((exam->kinds & RIGHTS_PERMITS) != 0)
         look_at_permits(exam, talk);
@@ -508,7 +506,7 @@ static void look_at_default(struct exam *exam, uint32_t limit_ms)
     struct talk talk;
 
     talk_open(&talk, exam->uri, exam->tls, limit_ms);
-    reply = talk.broken[0] == 0 ? talk_ask(&talk, words) : NULL;
+    reply = talk.broken.why == WHY_NONE ? talk_ask(&talk, words) : NULL;
     exam->is_default_known = reply != NULL;
     exam->is_open = reply != NULL && reply->type != REPLY_ERROR;
     talk_close(&talk);
@@ -525,7 +523,7 @@ static void look_at_password(struct exam *exam)
                    "choose another (ACL SETUSER %.100s resetpass and > with the password, or "
                    "requirepass), and write it into the list",
                    exam_user(exam));
-    exam_find(exam, "password", change,
+    exam_find(exam, FIND_PASSWORD, change,
               "its password is the word PASSWORD, which redlock acl prints in place of one");
 }
 
@@ -534,7 +532,7 @@ static void look_at_users(struct exam *exam, struct talk *talk)
     look_at_password(exam);
     exam->is_default_known = exam->uri->user == NULL;
     exam->is_open = exam->uri->user == NULL && exam->uri->password == NULL;
-    if (!exam->is_default_known && talk->broken[0] == 0)
+    if (!exam->is_default_known && talk->broken.why == WHY_NONE)
         look_at_default(exam, talk_left_ms(talk));
 }
 
@@ -542,10 +540,10 @@ static void look_at_users(struct exam *exam, struct talk *talk)
 
 static void ask_all(struct exam *exam, struct talk *talk)
 {
-    bool stores =
-        !exam_has(exam, "replica") && !exam_has(exam, "cluster") && !exam_has(exam, "loading");
+    bool stores = !exam_has(exam, FIND_REPLICA) && !exam_has(exam, FIND_CLUSTER) &&
+                  !exam_has(exam, FIND_LOADING);
 
-    if (exam_has(exam, "busy"))
+    if (exam_has(exam, FIND_BUSY))
         return; /* It refuses all other questions, too, so they tell nothing about it. */
     look_at_info(exam);
     look_at_settings(exam, talk);
@@ -561,30 +559,39 @@ static void ask_all(struct exam *exam, struct talk *talk)
         probe_all(exam, talk); /* The last: it subscribes. */
 }
 
+static void find_broken(struct exam *exam, const struct reason *broken)
+{
+    bool is_slow = exam->answers && ANSWERS_MIN * exam->greeting_ms > exam->limit_ms;
+    const char *change = "give it more time (--connect-timeout), or find out why it is slow";
+    char text[REASON_TEXT_MAX];
+    struct reason silent;
+
+    if (!exam->answers && exam->findings_len == 0)
+        exam_find_reason(exam, FIND_UNREACHABLE, exam_cure(broken, exam->is_listed), broken);
+    if (!exam->answers)
+        return;
+    if (is_slow)
+        find_slow(exam, "its first answers take", exam->greeting_ms * INT64_C(1000));
+    reason_set(&silent, WHY_SILENT);
+    (void)reason_write(broken, 0, text, sizeof text);
+    exam_find(exam, FIND_SILENT, is_slow ? change : exam_cure(&silent, true), "broke off: %s",
+              text);
+}
+
 void examine_master(struct exam *exam)
 {
     struct talk talk;
-    bool is_slow;
 
     (void)snprintf(exam->fsync, sizeof exam->fsync, "?");
     talk_open(&talk, exam->uri, exam->tls, exam->limit_ms);
-    if (talk.broken[0] == 0)
+    if (talk.broken.why == WHY_NONE)
         greet(exam, &talk);
     talk.greeted = exam->answers;
     if (exam->answers) {
         ask_all(exam, &talk);
         look_at_users(exam, &talk);
     }
-    is_slow = exam->answers && ANSWERS_MIN * exam->greeting_ms > exam->limit_ms;
-    if (talk.broken[0] != 0 && is_slow)
-        find_slow(exam, "its first answers take", exam->greeting_ms * INT64_C(1000));
-    if (talk.broken[0] != 0 && exam->answers)
-        exam_find(exam, "silent",
-                  is_slow ? "give it more time (--connect-timeout), or find out why it is slow"
-                          : exam_cure("does not answer", true),
-                  "broke off: %s", talk.broken);
-    else if (!exam->answers && exam->findings_len == 0)
-        exam_find(exam, "unreachable", exam_cure(talk.broken, exam->is_listed), "%s",
-                  talk.broken[0] != 0 ? talk.broken : "out of memory");
+    if (talk.broken.why != WHY_NONE)
+        find_broken(exam, &talk.broken);
     talk_close(&talk);
 }

@@ -66,7 +66,7 @@ void other_set_look(struct exam *exam, struct talk *talk)
         i++;
     if (i < len)
         exam_find(
-            exam, "other_set",
+            exam, FIND_OTHER_SET,
             "correct the number in the list; or, if a second set is meant, run `redlock init`",
             "has a set in its database %lu, and none in database %u, which the list names", dbs[i],
             exam->uri->db);

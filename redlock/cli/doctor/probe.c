@@ -10,6 +10,7 @@
 #include "redlock/cli/doctor/exam.h"
 #include "redlock/cli/doctor/rights.h"
 #include "redlock/cli/doctor/talk.h"
+#include "redlock/wire/redis_error.h"
 #include "redlock/wire/reply.h"
 
 #define COMMAND_MAX 32
@@ -124,7 +125,7 @@ static void find_forbidden(struct exam *exam, const struct right *right, bool is
     char change[EXAM_TEXT_MAX];
 
     advise(exam, about_of(right), is_key, change);
-    exam_find(exam, is_queue ? "acl_queue" : "acl_permits", change,
+    exam_find(exam, is_queue ? FIND_ACL_QUEUE : FIND_ACL_PERMITS, change,
               "%s %s* are forbidden by its ACL: no locks with --%s", is_key ? "keys" : "channels",
               keys, is_queue ? "fair" : "permits");
 }
@@ -134,7 +135,7 @@ static void find_forbidden_mark(struct exam *exam, bool is_key)
     char change[EXAM_TEXT_MAX];
 
     advise(exam, RIGHTS_ABOUT_MARK, is_key, change);
-    exam_find(exam, "acl_wait", change,
+    exam_find(exam, FIND_ACL_WAIT, change,
               "%s " WIRE_MARK "*, by which waiters learn of releases, are forbidden by its ACL: "
               "waiters have to poll",
               is_key ? "keys" : "channels");
@@ -150,7 +151,7 @@ static void find_forbidden_name(struct exam *exam)
                        "allow the names of your locks (ACL SETUSER %s ~NAMES), or say how they "
                        "begin: redlock doctor NAME",
                        exam_user(exam));
-    exam_find(exam, "acl_keys", change, "names such as %s are forbidden by its ACL",
+    exam_find(exam, FIND_ACL_KEYS, change, "names such as %s are forbidden by its ACL",
               exam->target->name);
 }
 
@@ -159,7 +160,7 @@ static void find_forbidden_client(struct exam *exam)
     char change[EXAM_TEXT_MAX];
 
     advise(exam, RIGHTS_ABOUT_CLIENT, false, change);
-    exam_find(exam, "acl_client", change,
+    exam_find(exam, FIND_ACL_CLIENT, change,
               "channels " WIRE_CLIENT "*, by which waiters with --fair learn of their turns, are "
               "forbidden by its ACL: these waiters have to poll");
 }
@@ -169,7 +170,7 @@ static void find_forbidden_tokens(struct exam *exam)
     char change[EXAM_TEXT_MAX];
 
     advise(exam, RIGHTS_ABOUT_TOKENS, true, change);
-    exam_find(exam, "acl_next", change,
+    exam_find(exam, FIND_ACL_NEXT, change,
               "keys " WIRE_NEXT
               "*, by which a release with --fair passes the lock on, are forbidden "
               "by its ACL: the next waiter has to ask for it");
@@ -181,7 +182,7 @@ static void find_forbidden_marker(struct exam *exam)
 
     (void)snprintf(change, sizeof change, "allow it (ACL SETUSER %s ~" WIRE_MARKER ")",
                    exam_user(exam));
-    exam_find(exam, "acl_marker", change,
+    exam_find(exam, FIND_ACL_MARKER, change,
               "the key " WIRE_MARKER ", its marker, is forbidden by its ACL");
 }
 
@@ -191,7 +192,7 @@ static void find_forbidden_witness(struct exam *exam)
 
     (void)snprintf(change, sizeof change, "allow it (ACL SETUSER %s ~" WIRE_WITNESS ")",
                    exam_user(exam));
-    exam_find(exam, "acl_witness", change,
+    exam_find(exam, FIND_ACL_WITNESS, change,
               "the key " WIRE_WITNESS " is forbidden by its ACL: it cannot report how long "
               "other masters have been warming");
 }
@@ -210,19 +211,19 @@ static void find_forbidden_place(struct exam *exam, const struct right *right, b
         find_forbidden_witness(exam);
         return;
     case RIGHTS_ABOUT_MARK:
-        if (!exam_has(exam, "acl_keys"))
+        if (!exam_has(exam, FIND_ACL_KEYS))
             find_forbidden_mark(exam, is_key);
         return;
     case RIGHTS_ABOUT_CLIENT:
         find_forbidden_client(exam);
         return;
     case RIGHTS_ABOUT_TOKENS:
-        if (!exam_has(exam, "acl_keys"))
+        if (!exam_has(exam, FIND_ACL_KEYS))
             find_forbidden_tokens(exam);
         return;
     case RIGHTS_ABOUT_QUEUE:
     case RIGHTS_ABOUT_PERMIT:
-        if (!exam_has(exam, "acl_keys"))
+        if (!exam_has(exam, FIND_ACL_KEYS))
             find_forbidden(exam, right, is_key);
         return;
     }
@@ -232,7 +233,7 @@ static void find_forbidden_place(struct exam *exam, const struct right *right, b
  * such as a full memory, are reported for the rows of plain locks only. */
 static bool is_told(const struct exam *exam, const struct right *right, const char *error)
 {
-    if (strstr(error, "unknown command") != NULL)
+    if (redis_error_kind(error) == WHY_ERROR_COMMAND)
         return true;
     return about_of(right) == RIGHTS_ABOUT_NAME && right->kinds == RIGHTS_PLAIN &&
            !exam_has_code(error, "NOSCRIPT") &&
@@ -260,7 +261,7 @@ static bool find(struct exam *exam, const struct right *right, const char *error
     char command[COMMAND_MAX];
 
     if (about_of(right) == RIGHTS_ABOUT_MARKER && exam_has_code(error, "WRONGTYPE")) {
-        exam_find(exam, "marker", "delete this key, which redlock did not write",
+        exam_find(exam, FIND_MARKER, "delete this key, which redlock did not write",
                   "the key " WIRE_MARKER ", its marker, is no hash: WRONGTYPE");
         return true;
     }

@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -29,16 +28,15 @@ uint32_t talk_left_ms(const struct talk *talk)
     return (uint32_t)((drift_until(now, talk->until) + DRIFT_MS - 1) / DRIFT_MS);
 }
 
-static void break_off(struct talk *talk, const char *why)
+static bool is_whole(const struct talk *talk)
 {
-    if (talk->broken[0] == 0)
-        (void)snprintf(talk->broken, sizeof talk->broken, "%s", why);
+    return talk->broken.why == WHY_NONE;
 }
 
 static void break_off_why(struct talk *talk, const struct reason *why)
 {
-    if (talk->broken[0] == 0)
-        (void)reason_write(why, 0, talk->broken, sizeof talk->broken);
+    if (is_whole(talk))
+        talk->broken = *why;
 }
 
 static void break_off_for(struct talk *talk, enum why kind)
@@ -53,10 +51,8 @@ static void fall_silent(struct talk *talk)
 {
     if (talk->is_shaking)
         break_off_for(talk, tls_silence(talk->tls));
-    else if (talk->greeted)
-        break_off(talk, "does not answer any more");
     else
-        break_off_for(talk, WHY_SILENT);
+        break_off_for(talk, talk->greeted ? WHY_SILENT_NOW : WHY_SILENT);
 }
 
 /* Wait for one of so many parts of the time that is left.  False: it is over. */
@@ -141,7 +137,7 @@ static void send_bytes(struct talk *talk, const char *bytes, size_t len)
 {
     struct reason why;
 
-    while (len > 0 && talk->broken[0] == 0) {
+    while (len > 0 && is_whole(talk)) {
         ssize_t n = send(talk->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
         if (n >= 0) {
@@ -195,7 +191,7 @@ static void shake_hands(struct talk *talk)
 {
     int done = 0;
 
-    while (done == 0 && talk->broken[0] == 0) {
+    while (done == 0 && is_whole(talk)) {
         char bytes[4096];
         size_t len;
 
@@ -239,7 +235,7 @@ static void begin_tls(struct talk *talk, struct tls_context *context)
     else
         break_off_for(talk, context != NULL ? WHY_NO_MEMORY : WHY_TLS_UNSET);
     talk->is_shaking = false;
-    if (talk->broken[0] == 0)
+    if (is_whole(talk))
         take_bytes(talk, "", 0); /* The server may have said something with the handshake. */
 }
 
@@ -286,7 +282,7 @@ void talk_close(struct talk *talk)
 
 void talk_send(struct talk *talk, const char *bytes, size_t len)
 {
-    while (len > 0 && talk->tls != NULL && talk->broken[0] == 0) {
+    while (len > 0 && talk->tls != NULL && is_whole(talk)) {
         ssize_t n = tls_write(talk->tls, bytes, len);
 
         if (n < 0)
@@ -327,7 +323,7 @@ const struct reply *talk_reply(struct talk *talk)
     void *reply = NULL;
 
     send_unsent(talk);
-    while (talk->broken[0] == 0 && reply == NULL) {
+    while (is_whole(talk) && reply == NULL) {
         if (redisReaderGetReply(talk->reader, &reply) != REDIS_OK) {
             reader_explain(talk->reader, &why);
             break_off_for(talk, why.why == WHY_TOO_LONG ? WHY_TOO_LONG : WHY_GARBAGE);
@@ -351,7 +347,7 @@ void talk_say(struct talk *talk, const char *const *words)
     }
     len = (int)redisFormatCommandArgv(&command, argc, argv, NULL);
     if (len < 0) {
-        break_off(talk, "out of memory");
+        break_off_for(talk, WHY_NO_MEMORY);
         return;
     }
     if (talk->unsent_len + (size_t)len > sizeof talk->unsent)

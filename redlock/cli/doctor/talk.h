@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "drift/drift.h"
+#include "redlock/base/reason.h"
 #include "redlock/wire/reply.h"
 
 struct redisReader;
@@ -34,10 +35,10 @@ struct talk {
     drift_time until;  /* The end of the time limit. */
     size_t unsent_len; /* Bytes in unsent.  talk_reply() sends them. */
     char unsent[TALK_UNSENT_MAX];
-    bool heard;       /* The server has sent a byte. */
-    bool is_shaking;  /* TLS is being agreed on. */
-    bool greeted;     /* The greeting is done.  For messages. */
-    char broken[240]; /* Why the conversation failed.  "": it has not. */
+    bool heard;           /* The server has sent a byte. */
+    bool is_shaking;      /* TLS is being agreed on. */
+    bool greeted;         /* The greeting is done.  For messages. */
+    struct reason broken; /* Why the conversation failed.  NONE: it has not. */
 };
 
 /* Connect.  The limit is for this and all later calls.  context is for a URI with TLS. */

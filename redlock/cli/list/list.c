@@ -11,7 +11,6 @@
 
 #include <ev.h>
 
-#include "redlock/base/text.h"
 #include "redlock/cli/common/loop.h"
 #include "redlock/cli/common/query.h"
 #include "redlock/cli/common/writes.h"
@@ -42,13 +41,12 @@ struct list {
 
 /* ---- Scanning ---- */
 
-/* error NULL: the scan is complete. */
-static void finish(struct list *list, unsigned m, const char *error)
+/* MSG_NONE: the scan is complete. */
+static void finish(struct list *list, unsigned m, struct remark remark)
 {
     list->scans[m].over = true;
-    list->page.failed |= error != NULL ? mask_of(m) : 0;
-    (void)snprintf(list->page.errors[m], sizeof list->page.errors[m], "%s",
-                   error == NULL ? "" : error);
+    list->page.failed |= remark.message != MSG_NONE ? mask_of(m) : 0;
+    list->page.errors[m] = remark;
 }
 
 static void ask(struct list *list, unsigned m)
@@ -69,13 +67,13 @@ static void on_answer(void *cookie, unsigned m, uint32_t query, const struct rep
     if (scan->over)
         return;
     if (query == QUERY_WRITES && reply != NULL) {
-        (void)writes_are_refused(reply, list->page.refusals[m], sizeof list->page.refusals[m]);
+        (void)writes_are_refused(reply, &list->page.refusals[m]);
         return;
     }
     scan->asked = false;
     scan->moved = true;
     if (reply == NULL) {
-        finish(list, m, inspect_master(list->rl, m).error);
+        finish(list, m, inspect_master(list->rl, m).remark);
         return;
     }
     switch (locks_take(&list->page.now.locks, m, list->page.pattern, reply, scan->cursor)) {
@@ -83,15 +81,16 @@ static void on_answer(void *cookie, unsigned m, uint32_t query, const struct rep
         ask(list, m);
         break;
     case LOCKS_DONE:
-        finish(list, m, NULL);
+        finish(list, m, (struct remark){MSG_NONE, ""});
         break;
     case LOCKS_FULL:
-        finish(list, m, "stores more locks than redlock lists: choose by a PATTERN");
+        finish(list, m,
+               (struct remark){MSG_NOT_SCANNED,
+                               "stores more locks than redlock lists: choose by a PATTERN"});
         list->page.failed = mask_without(list->page.failed, m);
         break;
     case LOCKS_ODD:
-        finish(list, m,
-               reply->type == REPLY_ERROR ? text_end_error(reply->text) : "answered with garbage");
+        finish(list, m, remark_of_reply("", reply));
         break;
     }
 }
@@ -104,7 +103,7 @@ static void follow_links(struct list *list, const struct inspect_client *client)
         const struct scan *scan = &list->scans[m];
 
         if (!scan->over && (client->unlinked & mask_of(m)) != 0) {
-            finish(list, m, inspect_master(list->rl, m).error);
+            finish(list, m, inspect_master(list->rl, m).remark);
         } else if (!scan->over && !scan->asked && (client->linked & mask_of(m)) != 0) {
             writes_ask(list->rl, m, QUERY_WRITES);
             ask(list, m);
@@ -138,7 +137,7 @@ static void give_up_the_late(struct list *list)
     list->ticks++;
     for (unsigned m = 0; m < list->page.masters; m++) {
         if (!list->scans[m].over && (!list->scans[m].moved || list->ticks == TICKS_MAX))
-            finish(list, m, "does not answer in time");
+            finish(list, m, (struct remark){MSG_NO_ANSWER, "does not answer in time"});
         list->scans[m].moved = false;
     }
 }

@@ -229,54 +229,50 @@ static void print_sums(const struct view *view)
                 may_grant(view, view->up) ? "" : ": NO MAJORITY", rates);
 }
 
-/* Write why a master that was scanned may not vote.  "": it may. */
-static void write_why(const struct view *view, unsigned m, char why[INSPECT_TEXT_MAX])
+/* Why a master that was scanned may not vote. */
+static struct remark why_not_up(const struct view *view, unsigned m)
 {
-    bool is_told = view->page->errors[m][0] != '\0' || (view->up & mask_of(m)) != 0;
-    const char *refusal = view->page->refusals[m];
     const struct inspect_master master = inspect_master(view->rl, m);
 
-    (void)snprintf(why, INSPECT_TEXT_MAX, "%s",
-                   is_told              ? ""
-                   : refusal[0] != '\0' ? refusal
-                   : master.is_barred   ? master.clock
-                                        : master.error);
+    if (view->page->errors[m].message != MSG_NONE || (view->up & mask_of(m)) != 0)
+        return (struct remark){MSG_NONE, ""};
+    if (view->page->refusals[m].message != MSG_NONE)
+        return view->page->refusals[m];
+    return master.is_barred ? master.clock : master.remark;
 }
 
 /* On a page, a message is a part of it.  It does not say again what the one before says. */
 static void say(struct view *view, unsigned m, enum msg message, const char *what,
-                const char *reason)
+                const struct remark *why)
 {
     struct screen *screen = &view->page->screen;
-    enum msg cause = message_of_reason(reason);
-    bool lacks_right = message == MSG_NOT_SCANNED && cause == MSG_NO_RIGHT;
+    bool lacks_right = message == MSG_NOT_SCANNED && why->message == MSG_NO_RIGHT;
     char quoted[QUOTED_MAX], place[INSPECT_TEXT_MAX], text[QUOTED_MAX];
 
     (void)snprintf(place, sizeof place, "master %u (%s)", m + 1, inspect_master(view->rl, m).name);
     (void)snprintf(text, sizeof text, "%s: %s%s", what,
-                   error_quote(reason, strlen(reason), quoted, sizeof quoted),
+                   error_quote(why->text, strlen(why->text), quoted, sizeof quoted),
                    lacks_right ? "; this user needs +scan +strlen" : "");
     if (!screen->is_page)
-        cli_say_reason(message, reason, "%s %s", place, text);
+        cli_say_reason(message, why->message, "%s %s", place, text);
     else if (strcmp(text, view->said) == 0)
         screen_line(screen, SCREEN_RED, "%s: the same", place);
     else
-        screen_line(screen, SCREEN_RED, "%s %s [%s]", place, text, message_id(cause));
+        screen_line(screen, SCREEN_RED, "%s %s [%s]", place, text, message_id(why->message));
     (void)snprintf(view->said, sizeof view->said, "%s", text);
 }
 
 static void print_errors(struct view *view)
 {
     for (unsigned m = 0; m < view->page->masters; m++) {
-        char why[INSPECT_TEXT_MAX];
+        const struct remark why = why_not_up(view, m);
 
         if (inspect_master(view->rl, m).is_elsewhere)
             continue; /* It is a member under another address, with another number. */
-        write_why(view, m, why);
-        if (why[0] != '\0')
-            say(view, m, MSG_NONE, "may not vote", why);
-        if (view->page->errors[m][0] != '\0')
-            say(view, m, MSG_NOT_SCANNED, "is not scanned", view->page->errors[m]);
+        if (why.message != MSG_NONE)
+            say(view, m, MSG_NONE, "may not vote", &why);
+        if (view->page->errors[m].message != MSG_NONE)
+            say(view, m, MSG_NOT_SCANNED, "is not scanned", &view->page->errors[m]);
     }
 }
 
@@ -353,8 +349,6 @@ static bool has_majority(const struct view *view)
 
 static void print_json(const struct view *view)
 {
-    char why[INSPECT_TEXT_MAX];
-
     (void)printf("{\"locks\":[");
     for (size_t i = 0; i < view->page->now.rows_len; i++) {
         (void)printf("%s", i > 0 ? "," : "");
@@ -363,14 +357,15 @@ static void print_json(const struct view *view)
     (void)printf("],\"masters\":[");
     for (unsigned m = 0, shown = 0; m < view->page->masters; m++) {
         const struct inspect_master master = inspect_master(view->rl, m);
+        struct remark why = why_not_up(view, m);
 
         if (master.is_elsewhere)
             continue;
         (void)printf("%s{\"number\":%u", shown++ > 0 ? "," : "", m + 1);
         cli_json_member("endpoint", master.name);
         (void)printf(",\"up\":%s", (view->up & mask_of(m)) != 0 ? "true" : "false");
-        write_why(view, m, why);
-        cli_json_error(why[0] != '\0' ? why : view->page->errors[m]);
+        why = why.message != MSG_NONE ? why : view->page->errors[m];
+        cli_json_error(why.text, why.message);
         (void)printf("}");
     }
     (void)printf("],\"majority\":%s}\n", has_majority(view) ? "true" : "false");
@@ -398,7 +393,7 @@ int page_print(struct page *page, struct redlock *rl)
     int code;
 
     for (unsigned m = 0; m < client.masters; m++) {
-        refusing |= page->refusals[m][0] != '\0' ? mask_of(m) : 0;
+        refusing |= page->refusals[m].message != MSG_NONE ? mask_of(m) : 0;
         barred |= inspect_master(rl, m).is_barred ? mask_of(m) : 0;
     }
     view.tells = find_telling(rl, &client);

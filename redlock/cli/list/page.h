@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "drift/drift.h"
+#include "redlock/cli/common/remark.h"
 #include "redlock/cli/list/locks.h"
 #include "redlock/cli/list/screen.h"
 #include "redlock/client/inspect.h"
@@ -26,9 +27,9 @@ struct page {
     bool watch;
     const char *pattern; /* NULL: all names. */
     unsigned masters;
-    char errors[REDLOCK_MASTERS_MAX][INSPECT_TEXT_MAX]; /* Why a scan is not complete, or "". */
-    quorum_mask failed; /* Masters whose scan ended with an error. */
-    char refusals[REDLOCK_MASTERS_MAX][INSPECT_TEXT_MAX]; /* Why a master refuses writes, or "". */
+    struct remark errors[REDLOCK_MASTERS_MAX];   /* Why a scan is not complete. */
+    quorum_mask failed;                          /* Masters whose scan ended with an error. */
+    struct remark refusals[REDLOCK_MASTERS_MAX]; /* Why a master refuses writes. */
     struct page_scan now, before;
     struct screen screen;
 };

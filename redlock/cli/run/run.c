@@ -16,7 +16,6 @@
 /* The lost notice comes when a fifth of the ttl is left: see deadline.c. */
 #define LOST_MARGIN_SHARE 5
 
-#define LOSS_MAX 512 /* Of what is wrong with masters.  Chosen: as of a message of the library. */
 #define HOLD_MAX_MS (1000u * 3600000)
 
 struct run {
@@ -36,23 +35,24 @@ struct run {
 
 static void say_lost(const struct run *run, uint32_t left_ms)
 {
-    char name[CLI_NAMES_SHOWN_MAX], masters[LOSS_MAX], text[LOSS_MAX + CLI_NAMES_SHOWN_MAX + 100];
-    enum msg why = inspect_loss(run->session.rl, run->lease, masters, sizeof masters);
+    char name[CLI_NAMES_SHOWN_MAX], text[CLI_NAMES_SHOWN_MAX + 100];
+    struct error masters;
+    enum msg why = inspect_loss(run->session.rl, run->lease, &masters);
 
     (void)cli_show_name(run->name, name);
     if (why == MSG_REVOKED)
-        (void)snprintf(text, sizeof text, "lost the lock %s: %s", name, masters);
+        (void)snprintf(text, sizeof text, "lost the lock %s: ", name);
     else if (why == MSG_NONE)
         (void)snprintf(text, sizeof text,
                        "lost the lock %s: it was not renewed in time: redlock or its host was "
                        "stopped, or too slow",
                        name);
     else
-        (void)snprintf(text, sizeof text, "lost the lock %s: %s, %u ms left%s%s", name,
+        (void)snprintf(text, sizeof text, "lost the lock %s: %s, %u ms left%s", name,
                        why == MSG_NOT_STORED ? "most masters no longer store it"
                                              : "it was not renewed in time",
-                       left_ms, masters[0] != 0 ? ": " : "", masters);
-    cli_say_why(why == MSG_REVOKED ? MSG_REVOKED : MSG_LOST, "", text);
+                       left_ms, masters.text[0] != 0 ? ": " : "");
+    cli_say_why(why == MSG_REVOKED ? MSG_REVOKED : MSG_LOST, text, masters.text, &masters.parts);
 }
 
 /* End the command before printing a message. */

@@ -61,18 +61,21 @@ static drift_span span_of(const struct operate *op)
 static void say_why_missing(const struct operate *op, unsigned i)
 {
     unsigned m = op->master[i];
-    const char *name = op->roster.masters[i].member.name, *why;
-    struct inspect_master master;
+    const char *name = op->roster.masters[i].member.name;
+    char text[SURVEY_ERROR_MAX];
+    struct reason why;
 
     if (m == op->survey->masters) {
         cli_say(MSG_NO_CONNECTION, "%s: there is no link to it", name);
         return;
     }
-    master = inspect_master(op->survey->rl, m);
-    why = op->error[m][0] != '\0'   ? op->error[m]
-          : master.error[0] != '\0' ? master.error
-                                    : "has not answered yet";
-    cli_say_reason(MSG_NONE, why, "%s: %s", name, why);
+    why = op->why[m].why != WHY_NONE ? op->why[m] : inspect_master(op->survey->rl, m).why;
+    if (why.why == WHY_NONE) {
+        cli_say(MSG_NO_ANSWER, "%s: has not answered yet", name);
+        return;
+    }
+    (void)reason_write(&why, now_of(op), text, sizeof text);
+    cli_say(reason_message(&why), "%s: %s", name, text);
 }
 
 /* A phase that takes long for no known reason: say once which masters it waits for. */

@@ -15,6 +15,7 @@
 #include <ev.h>
 
 #include "redlock/cli/set/marker.h"
+#include "redlock/cli/common/remark.h"
 #include "redlock/cli/common/refusal.h"
 #include "redlock/cli/common/writes.h"
 #include "redlock/cli/common/session.h"
@@ -38,9 +39,10 @@ enum query { QUERY_USED, QUERY_SET, QUERY_LOOK, QUERY_GIVE, QUERY_WRITES };
 struct said {
     unsigned owing; /* Answers that are to come. */
     bool is_used;
-    char belongs[SET_WHY_MAX];    /* Which set or claim it belongs to, for a message.  "": none. */
-    struct guard_look look;       /* The marker, if it has no epoch. */
-    char error[INSPECT_TEXT_MAX]; /* "": none. */
+    bool is_claimed;
+    struct remark belongs;  /* Which set or claim it belongs to, for a message. */
+    struct guard_look look; /* The marker, if it has no epoch. */
+    struct remark remark;
 };
 
 struct init {
@@ -133,9 +135,9 @@ static double seconds_left(const struct init *init, unsigned m)
     return (double)master_of(init, m).warming_left / (double)DRIFT_S;
 }
 
-static void say_of(const struct init *init, unsigned m, const char *text)
+static void say_of(const struct init *init, unsigned m, struct remark remark)
 {
-    cli_say_reason(MSG_NONE, text, "master %u (%s): %s", m + 1, master_of(init, m).name, text);
+    cli_say(remark.message, "master %u (%s): %s", m + 1, master_of(init, m).name, remark.text);
 }
 
 /* What is in the way of the list is said later, once. */
@@ -148,8 +150,8 @@ static void say_who_is_down(const struct init *init)
         const struct inspect_master master = master_of(init, m);
 
         if (!master.is_linked && master.name[0] != '\0' &&
-            (master.error[0] == '\0' || strstr(why, master.error) == NULL))
-            say_of(init, m, master.error);
+            (master.remark.text[0] == '\0' || strstr(why, master.remark.text) == NULL))
+            say_of(init, m, master.remark);
     }
 }
 
@@ -276,32 +278,38 @@ static void say_why_no_set(const struct init *init)
     if (inspect_client(init->rl).is_closed)
         cli_say(MSG_SET_CLOSED, "the set is closed: it needs `redlock members rescue`");
     else if (why[0] != '\0')
-        cli_say_reason(MSG_NO_SET, why, "%s", why);
+        cli_say_reason(MSG_NO_SET, MSG_WRONG_SET, "%s", why);
     else if (members[0] == '\0' && count_linked(init) > 0)
         cli_say(MSG_NO_SET, "the masters are no set yet: all of them must answer once");
 }
 
 /* ---- Asking ---- */
 
-static void take_error(struct said *said, const char *error)
+static void take_down(const struct init *init, unsigned m, struct said *said)
 {
-    (void)snprintf(said->error, sizeof said->error, "%s", error[0] != 0 ? error : "is down");
+    const struct remark remark = master_of(init, m).remark;
+
+    said->remark =
+        remark.message != MSG_NONE ? remark : (struct remark){MSG_NO_CONNECTION, "is down"};
 }
 
 /* A claim of our own list is of a client that is about to found this set. */
 static bool take_set(const struct init *init, struct said *said, const struct reply *reply)
 {
     struct founder_answer answer;
+    bool is_claim;
 
     if (!answer_claim(reply, &answer))
         return false;
-    if (answer.word == FOUNDER_SAYS_MEMBER)
-        (void)snprintf(said->belongs, sizeof said->belongs, "belongs to the set of %.*s",
-                       (int)answer.text_len, answer.text);
-    else if (answer.word == FOUNDER_SAYS_CLAIM &&
-             (answer.text_len != strlen(init->list) || strcmp(answer.text, init->list) != 0))
-        (void)snprintf(said->belongs, sizeof said->belongs, "is claimed by the list %.*s",
-                       (int)answer.text_len, answer.text);
+    is_claim = answer.word == FOUNDER_SAYS_CLAIM &&
+               (answer.text_len != strlen(init->list) || strcmp(answer.text, init->list) != 0);
+    if (!is_claim && answer.word != FOUNDER_SAYS_MEMBER)
+        return true;
+    said->belongs.message = MSG_WRONG_SET;
+    said->is_claimed = is_claim;
+    (void)snprintf(said->belongs.text, sizeof said->belongs.text, "%s %.*s",
+                   is_claim ? "is claimed by the list" : "belongs to the set of",
+                   (int)answer.text_len, answer.text);
     return true;
 }
 
@@ -313,17 +321,14 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
 
     said->owing -= said->owing > 0;
     if (query == QUERY_WRITES && reply != NULL)
-        init->refusing |=
-            writes_are_refused(reply, said->error, sizeof said->error) ? mask_of(master) : 0;
+        init->refusing |= writes_are_refused(reply, &said->remark) ? mask_of(master) : 0;
     else if (reply == NULL)
-        take_error(said, master_of(init, master).error);
-    else if (reply->type == REPLY_ERROR)
-        take_error(said, reply->text);
-    else if ((enum query)query == QUERY_USED)
+        take_down(init, master, said);
+    else if (reply->type != REPLY_ERROR && (enum query)query == QUERY_USED)
         said->is_used = reply->type != REPLY_NIL;
     else if ((enum query)query == QUERY_SET ? !take_set(init, said, reply)
                                             : !marker_parse(reply, &marker))
-        take_error(said, "answered with garbage");
+        said->remark = remark_of_reply("", reply);
     else if ((enum query)query == QUERY_SET)
         return;
     else if (marker.look.ready)
@@ -380,7 +385,7 @@ static void ask(struct init *init, unsigned m, enum query query)
 
     init->said[m].owing = master.is_linked;
     if (!master.is_linked)
-        take_error(&init->said[m], master.error);
+        take_down(init, m, &init->said[m]);
     else if (query == QUERY_WRITES)
         init->said[m].owing = writes_ask(init->rl, m, QUERY_WRITES);
     else
@@ -419,9 +424,11 @@ static int ask_all(struct init *init, enum query query)
     for (unsigned m = 0; m < init->masters; m++) {
         const struct said *said = &init->said[m];
 
-        if (said->owing == 0 && said->error[0] == 0)
+        if (said->owing == 0 && said->remark.message == MSG_NONE)
             continue;
-        say_of(init, m, said->owing == 0 ? said->error : "does not answer in time");
+        say_of(init, m,
+               said->owing == 0 ? said->remark
+                                : (struct remark){MSG_NO_ANSWER, "does not answer in time"});
         code = CLI_UNREACHABLE;
     }
     return code;
@@ -468,14 +475,15 @@ static int refuse_belonging(const struct init *init)
     for (unsigned m = 0; m < init->masters; m++) {
         unsigned first = 0;
 
-        if (init->said[m].belongs[0] == '\0')
+        if (init->said[m].belongs.message == MSG_NONE)
             continue;
-        while (strcmp(init->said[first].belongs, init->said[m].belongs) != 0)
+        while (strcmp(init->said[first].belongs.text, init->said[m].belongs.text) != 0)
             first++;
         say_of(init, m,
-               first == m                                          ? init->said[m].belongs
-               : strncmp(init->said[m].belongs, "belongs", 7) == 0 ? "belongs to the same set"
-                                                                   : "is claimed by the same list");
+               first == m ? init->said[m].belongs
+               : init->said[m].is_claimed
+                   ? (struct remark){MSG_WRONG_SET, "is claimed by the same list"}
+                   : (struct remark){MSG_WRONG_SET, "belongs to the same set"});
         code = CLI_CHANGE;
     }
     if (code != CLI_OK)
@@ -508,10 +516,12 @@ static int connect_all(struct init *init)
         return session_signal_exit(&init->session);
     for (unsigned m = 0; m < init->masters; m++) {
         const struct inspect_master master = master_of(init, m);
+        struct reason why;
 
-        if (!master.is_linked || handshake_refuses(&master.info) == WHY_NONE)
+        reason_set(&why, handshake_refuses(&master.info));
+        if (!master.is_linked || why.why == WHY_NONE)
             continue;
-        say_of(init, m, reason_sentence(handshake_refuses(&master.info)));
+        say_of(init, m, remark_of("", &why));
         return CLI_UNREACHABLE;
     }
     say_who_is_down(init);
@@ -544,7 +554,9 @@ static int give_at_once(struct init *init)
     for (unsigned m = 0; m < init->masters && code == CLI_OK; m++) {
         if (init->said[m].is_used)
             continue;
-        say_of(init, m, "lost its data in the meantime, or belongs to a set now");
+        say_of(
+            init, m,
+            (struct remark){MSG_WARMING, "lost its data in the meantime, or belongs to a set now"});
         code = CLI_UNREACHABLE;
     }
     return code;
@@ -573,14 +585,14 @@ static int wait_for_all(struct init *init)
         const struct inspect_master master = master_of(init, m);
 
         if (init->refusing & mask_of(m))
-            say_of(init, m, init->said[m].error);
+            say_of(init, m, init->said[m].remark);
         if (may_vote(init, m) && master.is_barred)
             say_of(init, m, master.clock);
     }
     all = count_voters(init) == mask_count(voters_of(init));
     for (unsigned m = 0; m < init->masters; m++)
         if (master_of(init, m).is_linked && !may_vote(init, m) && needs_rescue(init))
-            say_of(init, m, master_of(init, m).error);
+            say_of(init, m, master_of(init, m).remark);
     if (!all) {
         say_who_is_down(init);
         say_why_no_set(init);

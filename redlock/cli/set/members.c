@@ -179,8 +179,8 @@ static int say_no_set(const struct survey *found)
         const struct survey_master *master = &found->of[m];
 
         if (!master->answered)
-            cli_say_reason(MSG_NONE, master->error, "master %u (%s): %s", m + 1,
-                           inspect_master(found->rl, m).name, master->error);
+            cli_say(reason_message(&master->why), "master %u (%s): %s", m + 1,
+                    inspect_master(found->rl, m).name, survey_why(found, m).text);
         else if (master->set != 0)
             cli_say(MSG_WRONG_SET,
                     "%s is in a set, but the list does not name it: an argument chooses no set",

@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "redlock/base/text.h"
 #include "redlock/cli/set/marker.h"
 #include "redlock/wire/answer.h"
 #include "redlock/wire/ballot.h"
+#include "redlock/wire/redis_error.h"
 #include "redlock/wire/reply.h"
 
 #define NOBODY ROSTER_MAX
@@ -217,15 +217,13 @@ static void on_answer(void *cookie, unsigned m, uint32_t query, const struct rep
     if (i == NOBODY || query != op->query[m])
         return;
     op->query[m] = 0;
-    op->error[m][0] = '\0';
+    op->why[m].why = WHY_NONE;
     if (reply == NULL) {
         change_on_link(&op->change, i, false);
         return;
     }
-    if (reply->type == REPLY_ERROR) {
-        (void)snprintf(op->error[m], sizeof op->error[m], "%s", reply->text);
-        (void)text_end_error(op->error[m]);
-    }
+    if (reply->type == REPLY_ERROR)
+        redis_error_reason(&op->why[m], reply->text);
     is_read = op->change.masters[i].asked == CHANGE_ASK_LOOK ? take_look(op, i, reply)
                                                              : take_reply(op, i, reply);
     if (!is_read)

@@ -17,11 +17,11 @@ struct operate {
     struct survey *survey;
     struct change change;
     struct roster roster;
-    uint64_t surveyed;                   /* The wish was computed from this version. */
-    unsigned master[ROSTER_MAX];         /* For each entry of the roster, the client's number of
-                                          * the master.  survey->masters: it has no link. */
-    uint32_t query[REDLOCK_MASTERS_MAX]; /* The number of the request that is out. */
-    char error[REDLOCK_MASTERS_MAX][SURVEY_ERROR_MAX]; /* The latest error of a master. */
+    uint64_t surveyed;                      /* The wish was computed from this version. */
+    unsigned master[ROSTER_MAX];            /* For each entry of the roster, the client's number of
+                                             * the master.  survey->masters: it has no link. */
+    uint32_t query[REDLOCK_MASTERS_MAX];    /* The number of the request that is out. */
+    struct reason why[REDLOCK_MASTERS_MAX]; /* The latest error of a master. */
     uint32_t queries;
     quorum_mask guests;          /* The guests that the client was told of last. */
     struct roster_lists watched; /* The configuration that the client was told of last. */

@@ -161,11 +161,14 @@ static void tell_missing(struct rescuer *op)
     cli_hint("still waiting:");
     for (unsigned m = 0; m < op->survey->masters; m++) {
         const struct inspect_master master = inspect_master(op->survey->rl, m);
-        const char *why =
-            master.error[0] != '\0' ? master.error : "is watched, or has not answered yet";
+        const char *place = op->survey->of[m].member.place;
 
-        if (missing & mask_of(m))
-            cli_say_reason(MSG_NONE, why, "%s: %s", op->survey->of[m].member.place, why);
+        if (!(missing & mask_of(m)))
+            continue;
+        if (master.why.why == WHY_NONE)
+            cli_say(MSG_NO_ANSWER, "%s: is watched, or has not answered yet", place);
+        else
+            cli_say(master.remark.message, "%s: %s", place, master.remark.text);
     }
 }
 

@@ -20,11 +20,12 @@ static void say_two_names(const struct survey *found, unsigned m)
     unsigned twin = survey_twin(found, m);
     const struct config_member *member = survey_member_of(found, twin);
     const char *place = master->member.place;
+    const struct remark why = survey_why(found, m);
 
     if (is_other_database(found, m, twin)) {
         member = member != NULL ? member : survey_member_of(found, m);
         cli_say(MSG_SAME_SERVER, "%s %s, in another database, and a server has one vote: %s%s",
-                place, master->error,
+                place, why.text,
                 member != NULL ? "write it as the set does, as " : "give only one of them",
                 member != NULL ? member->name : "");
         return;
@@ -32,7 +33,7 @@ static void say_two_names(const struct survey *found, unsigned m)
     cli_say(MSG_SAME_SERVER,
             "%s %s: a server has one vote: write it as the set does, or, if it must be reached "
             "there, as %s#%s",
-            place, master->error, place, member != NULL ? member->name : "NAME");
+            place, why.text, place, member != NULL ? member->name : "NAME");
 }
 
 int set_refusal_two_names(const struct survey *found)
@@ -90,10 +91,16 @@ static unsigned find_server(const struct survey *found, const struct config_memb
     return m;
 }
 
+/* It answers, and will not be a master unless somebody makes it one. */
+static bool is_no_master(enum why why)
+{
+    return why == WHY_REPLICA || why == WHY_CLUSTER;
+}
+
 int set_refusal_joiner(const struct survey *found, const struct config_member *joiner)
 {
     unsigned m = survey_find(found, joiner), twin;
-    char why[SURVEY_ERROR_MAX] = "is not in the list";
+    const struct remark why = set_report_why(found, m);
 
     twin = m == found->masters ? find_server(found, joiner) : found->masters;
     if (twin < found->masters) {
@@ -103,14 +110,13 @@ int set_refusal_joiner(const struct survey *found, const struct config_member *j
                 joiner->name, found->of[twin].member.place);
         return CLI_CHANGE;
     }
-    if (m < found->masters)
-        set_report_why(found, m, why);
     if (m == found->masters || !found->of[m].answered) {
-        cli_say(MSG_CANNOT_JOIN, "%s cannot join: %s", joiner->name, why);
-        return m < found->masters && strncmp(why, "is a ", 5) == 0 ? CLI_CHANGE : CLI_UNREACHABLE;
+        cli_say(MSG_CANNOT_JOIN, "%s cannot join: %s", joiner->name, why.text);
+        return m < found->masters && is_no_master(found->of[m].why.why) ? CLI_CHANGE
+                                                                        : CLI_UNREACHABLE;
     }
     if (found->of[m].set != 0 && found->of[m].set != found->newest.set) {
-        cli_say(MSG_CANNOT_JOIN, "%s cannot join: it %s", joiner->name, why);
+        cli_say(MSG_CANNOT_JOIN, "%s cannot join: it %s", joiner->name, why.text);
         return CLI_CHANGE;
     }
     twin = find_twin(found, m);
@@ -124,10 +130,10 @@ int set_refusal_joiner(const struct survey *found, const struct config_member *j
     return refuse_second_name(found, m, joiner);
 }
 
-/* The error of a link whose user or password the master refuses (handshake.c). */
-static bool is_login(const char *error)
+/* The master refuses the user or the password. */
+static bool is_login(const struct reason *why)
 {
-    return strncmp(error, "AUTH: ", 6) == 0 || strstr(error, "NOAUTH ") != NULL;
+    return why->at == AT_LOGIN || reason_message(why) == MSG_WRONG_PASSWORD;
 }
 
 int set_refusal_login(const struct survey *found, const struct config *list)
@@ -139,9 +145,9 @@ int set_refusal_login(const struct survey *found, const struct config *list)
         unsigned m = survey_find(found, &list->members[i]);
 
         if (config_find(&found->newest, name) == found->newest.members_len || m == found->masters ||
-            found->of[m].answered || !is_login(found->of[m].error))
+            found->of[m].answered || !is_login(&found->of[m].why))
             continue;
-        cli_say_reason(MSG_NONE, found->of[m].error, "%s: %s", name, found->of[m].error);
+        cli_say(reason_message(&found->of[m].why), "%s: %s", name, survey_why(found, m).text);
         code = CLI_CHANGE;
     }
     if (code != CLI_OK)
@@ -153,12 +159,11 @@ int set_refusal_login(const struct survey *found, const struct config *list)
 
 static void say_who_is_down(const struct survey *found, const struct config *list)
 {
-    char why[SURVEY_ERROR_MAX];
-
     for (unsigned i = 0; i < list->members_len; i++) {
-        set_report_why(found, survey_find(found, &list->members[i]), why);
-        if (why[0] != '\0')
-            cli_say_reason(MSG_NONE, why, "%s: %s", list->members[i].name, why);
+        const struct remark why = set_report_why(found, survey_find(found, &list->members[i]));
+
+        if (why.message != MSG_NONE)
+            cli_say(why.message, "%s: %s", list->members[i].name, why.text);
     }
 }
 

@@ -7,13 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "redlock/cli/common/remark.h"
 #include "redlock/cli/set/marker.h"
 #include "redlock/cli/set/wish.h"
 #include "redlock/core/recall.h"
 
 enum { LIST_MAX = CONFIG_TEXT_MAX + 1 };
 
-static const struct survey_master none = {.error = "is not in the list"};
+static const struct survey_master none = {.answered = false};
 
 /* The answer of a member. */
 static const struct survey_master *answer_of(const struct survey *survey, unsigned member)
@@ -35,51 +36,59 @@ static uint32_t longest_lease_ms(const struct survey *survey)
 
 /* As `redlock status`: if the witnesses do not say when the master may vote, use the time by its
  * own clock, which counts only if a client has noticed the loss. */
-static void say_warming(const struct survey *survey, unsigned m, char text[SURVEY_ERROR_MAX])
+static struct remark say_warming(const struct survey *survey, unsigned m)
 {
     const struct survey_master *master = &survey->of[m];
     drift_span whole = inspect_quarantine(survey->rl, longest_lease_ms(survey));
     drift_span left = master->is_witnessed ? master->left : marker_left(whole, master->age_ms);
 
-    (void)snprintf(text, SURVEY_ERROR_MAX, "warms up: it may vote in %.1f s%s",
+    struct remark remark = {.message = MSG_WARMING};
+
+    (void)snprintf(remark.text, sizeof remark.text, "warms up: it may vote in %.1f s%s",
                    (double)left / (double)DRIFT_S,
                    master->is_witnessed ? "" : ", if a client has noticed it");
+    return remark;
 }
 
-void set_report_why(const struct survey *survey, unsigned m, char text[SURVEY_ERROR_MAX])
+struct remark set_report_why(const struct survey *survey, unsigned m)
 {
-    const struct survey_master *master = m < survey->masters ? &survey->of[m] : &none;
+    const struct survey_master *master = &survey->of[m];
+    struct remark remark = {.message = MSG_WRONG_SET};
     char list[SURVEY_ERROR_MAX / 2];
+    struct reason why;
 
-    text[0] = '\0';
-    if (!master->answered) {
-        (void)snprintf(text, SURVEY_ERROR_MAX, "%s", master->error);
-    } else if (master->set != 0 && master->set != survey->newest.set) {
+    if (m == survey->masters)
+        return (struct remark){MSG_MASTER_ERROR, "is not in the list"};
+    if (!master->answered)
+        return survey_why(survey, m);
+    if (master->set != 0 && master->set != survey->newest.set) {
         wish_print(&master->config, master->config.to, list, sizeof list);
-        (void)snprintf(text, SURVEY_ERROR_MAX, "is a member of another set: %s", list);
-    } else if (survey->newest.version != 0 && config_is_closed(&survey->newest)) {
-        (void)snprintf(text, SURVEY_ERROR_MAX, "%s", reason_sentence(WHY_SET_CLOSED));
-    } else if (!master->look.ready && survey_has_forgotten(survey) &&
-               survey_member_of(survey, m) != NULL) {
-        (void)snprintf(text, SURVEY_ERROR_MAX, "%s", reason_sentence(WHY_FORGOTTEN));
-    } else if (!master->look.ready) {
-        say_warming(survey, m, text);
-    } else if (master->set == 0) {
-        (void)snprintf(text, SURVEY_ERROR_MAX, "says that it is in no set");
+        (void)snprintf(remark.text, sizeof remark.text, "is a member of another set: %s", list);
+        return remark;
     }
+    reason_set(&why, WHY_NONE);
+    if (survey->newest.version != 0 && config_is_closed(&survey->newest))
+        why.why = WHY_SET_CLOSED;
+    else if (!master->look.ready && survey_has_forgotten(survey) &&
+             survey_member_of(survey, m) != NULL)
+        why.why = WHY_FORGOTTEN;
+    else if (!master->look.ready)
+        return say_warming(survey, m);
+    else if (master->set == 0)
+        return (struct remark){MSG_NO_SET, "says that it is in no set"};
+    return remark_of("", &why);
 }
 
 /* Why a member gives no vote now.  A change of the set asks for less: set_report_why(). */
-static void why_no_vote(const struct survey *survey, unsigned m, char text[SURVEY_ERROR_MAX])
+static struct remark why_no_vote(const struct survey *survey, unsigned m)
 {
-    const struct inspect_master seen = inspect_master(survey->rl, m);
+    const struct remark why = set_report_why(survey, m);
 
-    set_report_why(survey, m, text);
-    if (text[0] == '\0' && m < survey->masters)
-        (void)snprintf(text, SURVEY_ERROR_MAX, "%s",
-                       survey->of[m].refusal[0] != '\0' ? survey->of[m].refusal
-                       : seen.is_barred                 ? seen.clock
-                                                        : "");
+    if (why.message != MSG_NONE || m == survey->masters)
+        return why;
+    if (survey->of[m].refusal.message != MSG_NONE)
+        return survey->of[m].refusal;
+    return inspect_master(survey->rl, m).is_barred ? inspect_master(survey->rl, m).clock : why;
 }
 
 static bool grants(const struct survey *survey, quorum_mask list)
@@ -87,10 +96,9 @@ static bool grants(const struct survey *survey, quorum_mask list)
     unsigned granting = 0;
 
     for (unsigned i = 0; i < survey->newest.members_len; i++) {
-        char why[SURVEY_ERROR_MAX];
+        unsigned m = survey_find(survey, &survey->newest.members[i]);
 
-        why_no_vote(survey, survey_find(survey, &survey->newest.members[i]), why);
-        granting += (list & mask_of(i)) != 0 && why[0] == '\0';
+        granting += (list & mask_of(i)) != 0 && why_no_vote(survey, m).message == MSG_NONE;
     }
     return 2 * granting > mask_count(list);
 }
@@ -165,30 +173,29 @@ static void print_member(const struct survey *survey, unsigned member)
 {
     const struct config *config = &survey->newest;
     const struct survey_master *master = answer_of(survey, member);
-    char why[SURVEY_ERROR_MAX];
+    const struct remark why = why_no_vote(survey, survey_find(survey, &config->members[member]));
 
-    why_no_vote(survey, survey_find(survey, &config->members[member]), why);
     (void)printf("%s", config->members[member].name);
     if (strcmp(config->members[member].name, config->members[member].place) != 0)
         (void)printf("  at %s", config->members[member].place);
-    (void)printf("  %s%s", why[0] != '\0' ? why : "votes", part_of(config, member));
+    (void)printf("  %s%s", why.message != MSG_NONE ? why.text : "votes", part_of(config, member));
     print_version(survey, master);
     (void)printf("\n");
 }
 
 static void print_others(const struct survey *survey)
 {
-    char why[SURVEY_ERROR_MAX];
+    struct remark why;
 
     for (unsigned m = 0; m < survey->masters; m++) {
         const struct survey_master *master = &survey->of[m];
 
         if (survey_member_of(survey, m) != NULL)
             continue;
-        set_report_why(survey, m, why);
+        why = set_report_why(survey, m);
         (void)printf("%s  is no member", inspect_master(survey->rl, m).name);
-        if (why[0] != '\0')
-            (void)printf(": %s", why);
+        if (why.message != MSG_NONE)
+            (void)printf(": %s", why.text);
         print_version(survey, master);
         (void)printf("\n");
     }
@@ -272,15 +279,14 @@ static void print_json(const struct survey *survey, const struct config_member *
 {
     const struct survey_master *master = m < survey->masters ? &survey->of[m] : &none;
     bool is_ours = master->answered && master->set == survey->newest.set && master->set != 0;
-    char why[SURVEY_ERROR_MAX];
+    const struct remark why = why_no_vote(survey, m);
 
-    why_no_vote(survey, m, why);
     (void)printf("{\"name\":");
     cli_json_string(stdout, member->name);
     cli_json_member("place", member->place);
     (void)printf(",\"answers\":%s,\"votes\":%s", text_of(master->answered),
-                 text_of(survey_votes(survey, m) && why[0] == '\0'));
-    cli_json_member("reason", why[0] != '\0' ? why : NULL);
+                 text_of(survey_votes(survey, m) && why.message == MSG_NONE));
+    cli_json_member("reason", why.message != MSG_NONE ? why.text : NULL);
     if (is_ours)
         (void)printf(",\"version\":%" PRIu64 "}", master->version);
     else

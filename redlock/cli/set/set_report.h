@@ -16,7 +16,7 @@ bool set_report_has_majority(const struct survey *survey);
  */
 void set_report_versions(const struct survey *survey);
 
-/* Why a master does not vote.  "": it does.  text has SURVEY_ERROR_MAX bytes. */
-void set_report_why(const struct survey *survey, unsigned master, char text[SURVEY_ERROR_MAX]);
+/* Why a master does not vote. */
+struct remark set_report_why(const struct survey *survey, unsigned master);
 
 #endif /* REDLOCK_SET_REPORT_H */

@@ -10,7 +10,7 @@
 #include <sodium.h>
 
 #include "redlock/base/list_file.h"
-#include "redlock/base/text.h"
+#include "redlock/cli/common/remark.h"
 #include "redlock/cli/common/writes.h"
 #include "redlock/cli/set/marker.h"
 #include "redlock/link/uri.h"
@@ -81,6 +81,11 @@ static bool has(const char *list, const struct uri *wanted)
         p += len;
     }
     return false;
+}
+
+struct remark survey_why(const struct survey *survey, unsigned m)
+{
+    return remark_of("", &survey->of[m].why);
 }
 
 bool survey_list_is(const char *list, const struct config *config)
@@ -191,23 +196,6 @@ static void append_place(struct survey *survey, const struct config_member *memb
 
 enum query { QUERY_LOOK, QUERY_WRITES };
 
-static void fail(struct survey_master *master, const char *error)
-{
-    master->answered = false;
-    (void)snprintf(master->error, sizeof master->error, "%s", error);
-    (void)text_end_error(master->error);
-}
-
-/* The marker is malformed. */
-static void fail_for(struct survey_master *master, const struct reply *reply)
-{
-    struct reason why;
-
-    answer_look_fault(reply, &why);
-    master->answered = false;
-    (void)reason_write(&why, 0, master->error, sizeof master->error);
-}
-
 static bool take(struct survey_master *master, const struct reply *reply)
 {
     struct answer_set set;
@@ -233,16 +221,16 @@ static void on_answer(void *cookie, unsigned m, uint32_t query, const struct rep
 
     if (query == QUERY_WRITES) {
         if (reply != NULL)
-            (void)writes_are_refused(reply, master->refusal, sizeof master->refusal);
+            (void)writes_are_refused(reply, &master->refusal);
         return;
     }
     master->answered = reply != NULL && reply->type != REPLY_ERROR && take(master, reply);
     if (reply == NULL)
-        fail(master, inspect_master(survey->rl, m).error);
+        master->why = inspect_master(survey->rl, m).why;
     else if (reply->type == REPLY_ERROR)
-        fail(master, reply->text);
+        redis_error_reason(&master->why, reply->text);
     else if (!master->answered)
-        fail_for(master, reply);
+        answer_look_fault(reply, &master->why);
 }
 
 static void ask(struct survey *survey, unsigned m)
@@ -266,13 +254,13 @@ static bool look(struct survey *survey)
         struct survey_master *master = &survey->of[m];
         quorum_mask bit = mask_of(m);
 
-        if (master->answered || master->error[0] != '\0')
+        if (master->answered || master->why.why != WHY_NONE)
             continue;
         if (!master->asked && (client.linked & bit) != 0)
             ask(survey, m);
         else if (!master->asked && (client.unlinked & bit) != 0)
-            fail(master, inspect_master(survey->rl, m).error);
-        if (master->error[0] == '\0')
+            master->why = inspect_master(survey->rl, m).why;
+        if (master->why.why == WHY_NONE)
             is_over = false;
     }
     return is_over;
@@ -304,8 +292,8 @@ static void ask_all(struct survey *survey)
     wait_until(survey, look);
     inspect_listen(survey->rl, NULL, NULL);
     for (unsigned m = 0; m < survey->masters; m++)
-        if (!survey->of[m].answered && survey->of[m].error[0] == '\0')
-            fail(&survey->of[m], "does not answer in time");
+        if (!survey->of[m].answered && survey->of[m].why.why == WHY_NONE)
+            reason_set(&survey->of[m].why, WHY_LATE);
 }
 
 /* Returns true if it is known of each warming master how much longer it is. */
@@ -382,10 +370,9 @@ static void sort_twins(struct survey *survey)
         answer.member = one->member;
         answer.is_named = one->is_named;
         *one = answer;
-        (void)snprintf(answer.error, sizeof answer.error, "is the same server as master %u (%s)",
-                       m + 1, inspect_master(survey->rl, m).name);
         *other = (struct survey_master){.member = other->member, .is_named = other->is_named};
-        fail(other, answer.error);
+        reason_quote(&other->why, WHY_TWIN, inspect_master(survey->rl, m).name, NULL);
+        other->why.other = (uint8_t)m;
     }
 }
 

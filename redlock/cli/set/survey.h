@@ -32,8 +32,8 @@ struct survey_master {
     uint64_t set, version;           /* 0: it belongs to none. */
     char name[CONFIG_PLACE_MAX + 1]; /* Its own name.  "": it is no member. */
     struct config config;            /* The configuration that it reported, if it is in a set. */
-    char error[SURVEY_ERROR_MAX];    /* Why it did not answer. */
-    char refusal[SURVEY_ERROR_MAX];  /* Why it refuses writes.  "": it does not. */
+    struct reason why;               /* Why it did not answer. */
+    struct remark refusal;           /* Why it refuses writes.  MSG_NONE: it does not. */
 };
 
 struct survey {
@@ -54,6 +54,9 @@ struct survey {
  * be read.  survey_forget_list() wipes and frees it. */
 char *survey_copy_list(const struct cli *cli);
 void survey_forget_list(char *list);
+
+/* Why a master did not answer. */
+struct remark survey_why(const struct survey *survey, unsigned master);
 
 /* True: the list has each member of the configuration, and no other master. */
 bool survey_list_is(const char *list, const struct config *config);

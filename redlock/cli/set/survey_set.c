@@ -31,10 +31,9 @@ const struct config_member *survey_member_of(const struct survey *survey, unsign
 
 unsigned survey_twin(const struct survey *survey, unsigned m)
 {
-    unsigned number = 0; /* masters.c writes this error. */
+    const struct reason *why = &survey->of[m].why;
 
-    (void)sscanf(survey->of[m].error, "is the same server as master %u", &number);
-    return number > 0 && number <= survey->masters ? number - 1 : survey->masters;
+    return why->why == WHY_TWIN ? why->other : survey->masters;
 }
 
 bool survey_is_argument(const struct survey *survey, unsigned m)

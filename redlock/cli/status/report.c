@@ -200,7 +200,8 @@ static void print_holder(const struct report *report)
     char quoted[QUOTED_MAX];
 
     if (!report->knows_holder) {
-        (void)printf("  unknown: %s", quote(report->error, strlen(report->error), quoted));
+        (void)printf("  unknown: %s",
+                     quote(report->error.text, strlen(report->error.text), quoted));
     } else if (report->readers > 0) {
         (void)printf("  held by %lld reader%s ", report->readers, report->readers == 1 ? "" : "s");
         print_time_left(report->ttl_ms);
@@ -253,7 +254,7 @@ static void print_master(const struct status *status, unsigned m, int width)
     (void)printf("master %-2u  %-*s  ", m + 1, width, master.name);
     if (!report->up && !report->warming) {
         (void)printf("%s  %s\n", report->barred ? "barred" : "down",
-                     quote(report->error, strlen(report->error), quoted));
+                     quote(report->error.text, strlen(report->error.text), quoted));
         return;
     }
     if (report->warming)
@@ -279,13 +280,13 @@ static const char *find_reason(const struct status *status, bool of_permits, uns
         const struct report *report = &status->reports[m];
         bool is_told =
             report_tells(report) && (of_permits ? report->knows_permits : report->knows_holder);
-        const char *why =
-            of_permits && report_tells(report) ? report->permits_error : report->error;
+        const struct remark *why =
+            of_permits && report_tells(report) ? &report->permits_error : &report->error;
 
-        if (is_told || why[0] == 0)
+        if (is_told || why->message == MSG_NONE)
             continue;
         *ret_number = m + 1;
-        return why;
+        return why->text;
     }
     return NULL;
 }
@@ -391,8 +392,8 @@ static void print_foreign(const struct status *status)
     unsigned foreign = 0, queues = 0;
 
     for (unsigned m = 0; m < status->masters; m++) {
-        foreign += status->reports[m].ttl_ms == -1 ||
-                   strncmp(status->reports[m].error, "WRONGTYPE", 9) == 0;
+        foreign +=
+            status->reports[m].ttl_ms == -1 || status->reports[m].error.message == MSG_FOREIGN_KEY;
         queues += status->reports[m].has_foreign_queue;
     }
     print_no_lock(status, foreign, "this key", "lock");
@@ -482,7 +483,7 @@ static void print_json_master(const struct status *status, unsigned m)
     (void)printf("{\"number\":%u", m + 1);
     cli_json_member("endpoint", master.name);
     (void)printf(",\"up\":%s", report->up ? "true" : "false");
-    cli_json_error(report->error);
+    cli_json_error(report->error.text, report->error.message);
     if (report->warming)
         (void)printf(",\"warming_ms\":%llu,\"unwatched\":%s",
                      (unsigned long long)report->warming_ms, report->unwatched ? "true" : "false");

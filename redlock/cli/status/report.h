@@ -10,6 +10,7 @@
 
 #include "drift/drift.h"
 #include "drift/node.h"
+#include "redlock/cli/common/remark.h"
 #include "redlock/cli/status/holders.h"
 #include "redlock/client/inspect.h"
 #include "redlock/core/members.h"
@@ -37,17 +38,17 @@ struct report {
     bool unwatched;              /* Warming: the time has passed, but no client watched. */
     drift_time asked_at;
     double round_trip_us;
-    char error[INSPECT_TEXT_MAX];   /* Why it is down, or cannot report the holder. */
-    char refusal[INSPECT_TEXT_MAX]; /* Why it refuses writes. */
-    char *token;                    /* The token of the holder.  NULL: free, or not known. */
-    size_t token_len;               /* A token of another program may contain NULs. */
-    long long ttl_ms;               /* How long the master stores the holder.  -1: for ever. */
-    long long readers;              /* The number of readers.  If > 0, there is no token. */
-    bool knows_holder;              /* The master reported the holder, or that there is none. */
-    long long waiting;              /* The number of clients in its queue (place.h). */
-    bool knows_permits;             /* The master reported which permits of this name it stores. */
-    char permits_error[INSPECT_TEXT_MAX]; /* Why knows_permits is false. */
-    unsigned permits;                     /* The number of permits of this name that it stores. */
+    struct remark error;         /* Why it is down, or cannot report the holder. */
+    struct remark refusal;       /* Why it refuses writes. */
+    char *token;                 /* The token of the holder.  NULL: free, or not known. */
+    size_t token_len;            /* A token of another program may contain NULs. */
+    long long ttl_ms;            /* How long the master stores the holder.  -1: for ever. */
+    long long readers;           /* The number of readers.  If > 0, there is no token. */
+    bool knows_holder;           /* The master reported the holder, or that there is none. */
+    long long waiting;           /* The number of clients in its queue (place.h). */
+    bool knows_permits;          /* The master reported which permits of this name it stores. */
+    struct remark permits_error; /* Why knows_permits is false. */
+    unsigned permits;            /* The number of permits of this name that it stores. */
     bool is_taken[REDLOCK_PERMITS_MAX];   /* By slot: the master stores this permit. */
     bool is_foreign[REDLOCK_PERMITS_MAX]; /* By slot: redlock did not write the permit's key. */
     struct holders holders;               /* Its readers, and the holders of its permits. */

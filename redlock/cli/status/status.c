@@ -12,7 +12,6 @@
 #include <ev.h>
 
 #include "drift/drift.h"
-#include "redlock/base/text.h"
 #include "redlock/cli/common/foreign.h"
 #include "redlock/cli/common/loop.h"
 #include "redlock/cli/common/query.h"
@@ -74,17 +73,17 @@ static drift_time read_clock(void)
     return now;
 }
 
-/* error NULL: the master may vote, and takes writes. */
-static void finish(struct status *status, struct report *report, const char *error)
+/* MSG_NONE: the master may vote, and takes writes. */
+static void finish(struct status *status, struct report *report, struct remark remark)
 {
     if (report->over)
         return;
     report->over = true;
-    report->up = error == NULL;
+    report->up = remark.message == MSG_NONE;
     status->over++;
     status->up += report->up;
-    if (error != NULL)
-        (void)snprintf(report->error, sizeof report->error, "%s", error);
+    if (!report->up)
+        report->error = remark;
 }
 
 static void ask_one(struct status *status, unsigned master, enum query query, const char **words)
@@ -143,8 +142,7 @@ static void ask(struct status *status, unsigned master)
 static void take_token(struct report *report, const struct reply *reply)
 {
     if (reply->type == REPLY_ERROR) { /* A key of another type, or no permission. */
-        (void)snprintf(report->error, sizeof report->error, "%s", reply->text);
-        (void)text_end_error(report->error);
+        report->error = remark_of_reply("", reply);
         return;
     }
     report->knows_holder = true;
@@ -166,23 +164,23 @@ static void take_token(struct report *report, const struct reply *reply)
 /* Readers are a sorted set, which GET_TOKEN cannot read. */
 static void take_readers(struct report *report, const struct reply *reply)
 {
-    bool is_refused = reply->type == REPLY_ERROR && strstr(reply->text, "WRONGTYPE") == NULL;
+    const struct remark remark = remark_of_reply("may have readers: ", reply);
 
-    if (is_refused && strncmp(report->error, "WRONGTYPE", 9) == 0)
-        (void)snprintf(report->error, sizeof report->error, "may have readers: %s", reply->text);
+    if (reply->type == REPLY_ERROR && remark.message != MSG_FOREIGN_KEY &&
+        report->error.message == MSG_FOREIGN_KEY)
+        report->error = remark;
     if (reply->type != REPLY_INTEGER || (reply->integer == 0 && report->knows_holder))
         return;
     report->readers = reply->integer; /* 0: the time of all of them is over. */
     report->knows_holder = true;
-    report->error[0] = 0;
+    report->error = (struct remark){MSG_NONE, ""};
 }
 
 /* The query may be forbidden. */
 static void take_permits(struct report *report, const struct reply *reply)
 {
     if (reply->type == REPLY_ERROR)
-        (void)snprintf(report->permits_error, sizeof report->permits_error, "%s", reply->text);
-    (void)text_end_error(report->permits_error);
+        report->permits_error = remark_of_reply("", reply);
     if (reply->type != REPLY_TEXT || reply->text_len != REDLOCK_PERMITS_MAX)
         return;
     report->knows_permits = true;
@@ -210,7 +208,7 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
     if (report->over)
         return;
     if (reply == NULL) {
-        finish(status, report, inspect_master(status->rl, master).error);
+        finish(status, report, inspect_master(status->rl, master).remark);
         return;
     }
     switch ((enum query)query) {
@@ -218,7 +216,7 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
         report->round_trip_us = (double)(read_clock() - report->asked_at) / 1e3;
         break;
     case QUERY_WRITES:
-        (void)writes_are_refused(reply, report->refusal, sizeof report->refusal);
+        (void)writes_are_refused(reply, &report->refusal);
         break;
     case QUERY_LOOK:
         take_look(report, reply);
@@ -259,14 +257,13 @@ static void settle(struct status *status, unsigned m)
 
     if (!is_ready && !marker_wait(status->rl, m, report->age_ms, &wait))
         return;
-    if (report->refusal[0] != '\0') { /* A warming master takes no epoch then. */
+    if (report->refusal.message != MSG_NONE) { /* A warming master takes no epoch then. */
         report->refuses = is_ready;
-        finish(status, report, "");
-        memcpy(report->error, report->refusal, sizeof report->error);
+        finish(status, report, report->refusal);
         return;
     }
     if (is_ready) {
-        finish(status, report, NULL);
+        finish(status, report, (struct remark){MSG_NONE, ""});
         return;
     }
     report->warming = true;
@@ -274,7 +271,7 @@ static void settle(struct status *status, unsigned m)
     report->witnessed = wait.is_witnessed;
     report->unwatched = wait.has_no_client;
     status->warming++;
-    finish(status, report, "is warming up");
+    finish(status, report, (struct remark){MSG_WARMING, "is warming up"});
 }
 
 /* Query masters whose links are up, and give up masters whose links failed.  False: all is done. */
@@ -290,7 +287,7 @@ static bool is_asking(void *arg)
         if (report->over)
             continue;
         if ((client.unlinked & mask_of(m)) != 0)
-            finish(status, report, inspect_master(status->rl, m).error);
+            finish(status, report, inspect_master(status->rl, m).remark);
         else if ((client.linked & mask_of(m)) != 0 && !report->asked)
             ask(status, m);
         else if (report->asked && report->answers == report->questions)
@@ -306,7 +303,8 @@ static void ask_all(struct status *status, struct ev_loop *loop)
                status->cli->connect_timeout_ms + status->cli->reply_timeout_ms);
     inspect_listen(status->rl, NULL, NULL);
     for (unsigned m = 0; m < status->masters; m++)
-        finish(status, &status->reports[m], "does not answer in time"); /* Not to all. */
+        finish(status, &status->reports[m], /* Not to all. */
+               (struct remark){MSG_NO_ANSWER, "does not answer in time"});
 }
 
 /* ---- Clocks ---- */
@@ -344,7 +342,7 @@ static void look_at_clock(struct status *status, unsigned m)
     report->up = false;
     report->barred = true;
     status->up--;
-    (void)snprintf(report->error, sizeof report->error, "%s", master.clock);
+    report->error = master.clock;
 }
 
 static void look_at_clocks(struct status *status, struct ev_loop *loop)
@@ -388,8 +386,8 @@ static void skip_strangers(struct status *status)
         status->up -= report->up;
         status->warming -= report->warming;
         report->up = report->refuses = report->warming = false;
-        if (report->error[0] == '\0')
-            (void)snprintf(report->error, sizeof report->error, "is no member of the set");
+        if (report->error.message == MSG_NONE)
+            report->error = (struct remark){MSG_WRONG_SET, "is no member of the set"};
     }
 }
 
@@ -408,8 +406,7 @@ static void give_up_the_forgotten(struct status *status)
         status->warming -= report->warming;
         status->up -= report->up;
         report->warming = report->up = report->refuses = false;
-        (void)snprintf(report->error, sizeof report->error, "%s",
-                       inspect_master(status->rl, m).error);
+        report->error = inspect_master(status->rl, m).remark;
     }
 }
 
@@ -427,7 +424,7 @@ static void look_at_founding(struct status *status)
     for (unsigned m = 0; m < status->masters; m++) {
         status->reports[m].warming = false;
         status->reports[m].up = true;
-        status->reports[m].error[0] = 0;
+        status->reports[m].error = (struct remark){MSG_NONE, ""};
     }
     status->up = status->masters;
     status->warming = 0;

@@ -563,8 +563,7 @@ struct redlock_reason {
     /* The time from now until the reason may be over by itself, as for a master that is
      * warming up.  0: it may be over now.  UINT32_MAX: not known. */
     uint32_t over_ms;
-    /* The identifier that people look up (redlock help IDENTIFIER), such as "no-connection".
-     * A constant.  Later versions may have more. */
+    /* The identifier (redlock help IDENTIFIER), as "no-connection": a constant. */
     const char *id;
     /* "host:port", as in the message.  "": the set has changed, and the number is not that of
      * this master any more. */
@@ -574,18 +573,12 @@ struct redlock_reason {
     char words[REDLOCK_WORDS_MAX];
 };
 /*
- * The masters that were at fault when the latest call of this thread failed; each time the
- * same that redlock_errmsg() tells.  number counts them from 0: first those that decide, then
- * the others, each in the order of their numbers.
- *
- * It is known after lock, extend, unlock or redlock_ready() has failed with UNREACHABLE,
- * NOT_READY, TOO_LATE, E_FORBIDDEN or E_WRONG_SET, until the next other call of the library
- * in this thread.  In the callbacks done and lost of a loop client it is known for their
- * lease.  In those of a blocking client it is not (E_STATE).  The call asks no master, and
- * leaves redlock_errmsg() alone, whatever it returns.  What it returns is a copy.
- *
- * Returns OK; E_STATE: in such a callback, or after a fork; E_INVAL: number is behind the last,
- * no master was at fault, the failure is of another client or an argument is wrong.
+ * The masters that redlock_errmsg() blames.  number counts them from 0: first those that decide,
+ * then the others, by their numbers.  Known after lock, extend, unlock or redlock_ready() has
+ * failed for its masters, until the next other call in this thread, and in the callbacks of a
+ * loop client.  It asks no master, and leaves redlock_errmsg() as it is.
+ * Returns OK, with a copy; E_STATE, also in a callback of a blocking client; E_INVAL: number is
+ * behind the last, the failure is of another client, or an argument is wrong.
  */
 REDLOCK_API REDLOCK_MUST_CHECK int redlock_reason(struct redlock *rl, unsigned number,
                                                   struct redlock_reason *ret_reason);

@@ -1,8 +1,9 @@
 /*
  * redlock.hpp - redlock.h for C++17: a client and its leases as objects, std::chrono, exceptions.
  *
- * It is a thin layer of inline functions over a blocking client of the C library.  redlock(3) says
- * what each call and each option does; this file says only what differs.
+ * It is longer than others: a layer that is a header is one file.  It is thin: inline functions
+ * over a blocking client of the C library.  redlock(3) says what each call and each option does;
+ * this file says only what differs.
  *
  *     redlockpp::client client;                             // The masters of REDLOCK_MASTERS.
  *     redlockpp::lock_options opts;
@@ -15,7 +16,8 @@
  *     lease.unlock();                                     // Throws if it was lost before.
  *
  * Errors.  Each call that can fail has two forms.  One throws redlockpp::error, whose code() is the
- * status and whose what() is the message with its context.  The other takes a std::error_code,
+ * status, whose what() is the message with its context, and whose reasons() are the masters at
+ * fault.  The other takes a std::error_code,
  * sets it, and throws only std::bad_alloc.  Compare with redlockpp::status:
  * `ec == redlockpp::status::contended`.
  *
@@ -98,21 +100,38 @@ inline std::error_code make_error_code(status code) noexcept
     return {static_cast<int>(code), category()};
 }
 
-/* what() is redlock_errmsg(). */
+/* As struct redlock_reason. */
+struct reason {
+    unsigned master;
+    std::string address;
+    std::string id;
+    std::optional<milliseconds> over; /* From when the call failed.  None: not known. */
+    std::string words;
+    bool decides;
+};
+
+/* what() is redlock_errmsg(), and reasons() has the answers of redlock_reason(). */
 class error : public std::runtime_error
 {
   public:
-    error(std::error_code code, const char *message)
-        : std::runtime_error(*message != '\0' ? std::string(message) : code.message()), code_(code)
+    error(std::error_code code, const char *message, std::vector<reason> reasons = {})
+        : std::runtime_error(*message != '\0' ? std::string(message) : code.message()), code_(code),
+          reasons_(std::make_shared<const std::vector<reason>>(std::move(reasons)))
     {
     }
     const std::error_code &code() const noexcept
     {
         return code_;
     }
+    /* The masters at fault, those that decide first.  Empty: none was. */
+    const std::vector<reason> &reasons() const noexcept
+    {
+        return *reasons_;
+    }
 
   private:
     std::error_code code_;
+    std::shared_ptr<const std::vector<reason>> reasons_; /* A copy of an error throws nothing. */
 };
 
 /* As struct redlock_options.  A missing text means NULL: the environment variable. */
@@ -198,12 +217,26 @@ inline bool are_whole(std::initializer_list<const std::optional<std::string> *> 
     return true;
 }
 
+inline std::vector<reason> read_reasons(struct redlock *rl)
+{
+    std::vector<reason> reasons;
+    struct redlock_reason why = {};
+
+    why.size = sizeof why;
+    while (redlock_reason(rl, static_cast<unsigned>(reasons.size()), &why) == REDLOCK_OK)
+        reasons.push_back(
+            {why.master, why.address, why.id,
+             why.over_ms != UINT32_MAX ? std::optional(milliseconds(why.over_ms)) : std::nullopt,
+             why.words, why.decides});
+    return reasons;
+}
+
 inline void throw_if(const std::error_code &ec, struct redlock *rl)
 {
     if (ec == status::no_memory)
         throw std::bad_alloc();
     if (ec)
-        throw error(ec, redlock_errmsg(rl));
+        throw error(ec, redlock_errmsg(rl), read_reasons(rl));
 }
 
 /* Read a struct that begins with its size. */

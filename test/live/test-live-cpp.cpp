@@ -285,10 +285,36 @@ static void a_scope_whose_release_is_not_confirmed()
     server_resume(&three.server[1]);
 }
 
+static void an_error_has_reasons()
+{
+    redlockpp::client client = open_three();
+    redlockpp::lease held = client.lock("jobs/7", for_a_minute());
+
+    CHECK(thrown_by([&] { (void)client.lock("jobs/7"); }).reasons().empty());
+    server_kill(&three.server[0]);
+    server_kill(&three.server[2]);
+    for (int i = 0; i < 1000; i++) {
+        const redlockpp::error thrown = thrown_by([&] { (void)client.lock("jobs/8"); });
+
+        if (std::strstr(thrown.what(), "masters 1 and 3") == nullptr) {
+            cluster_nap();
+            continue;
+        }
+        CHECK(thrown.reasons().size() == 2);
+        CHECK(thrown.reasons()[1].master == 3 && thrown.reasons()[1].decides);
+        CHECK(thrown.reasons()[1].id == "no-connection" && thrown.reasons()[1].words.empty());
+        CHECK(thrown.reasons()[1].address.rfind("127.0.0.1:", 0) == 0);
+        CHECK(!thrown.reasons()[1].over);
+        return;
+    }
+    CHECK(!"two masters are told");
+}
+
 static const struct {
     const char *name;
     void (*run)();
 } tests[] = {
+    {"an_error_has_reasons", an_error_has_reasons},
     {"a_lock_excludes", a_lock_excludes},
     {"an_error_says_why", an_error_says_why},
     {"a_scope_releases", a_scope_releases},

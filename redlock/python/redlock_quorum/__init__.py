@@ -28,13 +28,13 @@ import math
 import threading
 import weakref
 from types import TracebackType
-from typing import Any, Callable, Iterable, Optional, Type, Union
+from typing import Any, Callable, Iterable, NamedTuple, Optional, Type, Union
 
 from ._library import ffi, lib
 
 __all__ = [
     "FOREVER", "Client", "Contended", "Error", "Forbidden", "Interrupted", "Invalid", "Lease", "Lost",
-    "NotReady", "OutOfOrder", "SystemFailed", "TooLate", "Unreachable", "WrongSet", "bucket_bounds",
+    "NotReady", "OutOfOrder", "Reason", "SystemFailed", "TooLate", "Unreachable", "WrongSet", "bucket_bounds",
 ]
 
 FOREVER = float("inf")
@@ -48,10 +48,23 @@ _MASTERS_MAX = 15  # REDLOCK_MASTERS_MAX
 _FIRST_BUCKET_S = 32e-6  # REDLOCK_BUCKET_US(0)
 
 
+class Reason(NamedTuple):
+    """Why a master gave no vote: the fields of struct redlock_reason."""
+
+    master: int
+    address: str
+    id: str
+    over: Optional[float]  # In seconds, from when the call failed; None: not known.
+    words: str
+    decides: bool
+
+
 class Error(Exception):
-    """A call that failed.  str() is the message of the library, with its context."""
+    """A call that failed.  str() is the message of the library, with its context; reasons has the
+    masters at fault, if any, those that decide first."""
 
     status = 0
+    reasons: tuple[Reason, ...] = ()
 
 
 class Contended(Error):
@@ -104,11 +117,12 @@ _ERRORS: dict[int, Type[Error]] = {
 }
 
 
-def _error(status: int, message: str) -> Error:
+def _error(status: int, message: str, reasons: tuple[Reason, ...] = ()) -> Error:
     """Make an exception.  The caller raises it, and keeps it in no variable: its traceback has the frames of
     all callers, and would keep these, with their leases, until the garbage collector runs."""
     error = _ERRORS.get(status, Error)(message)
     error.status = status
+    error.reasons = reasons
     return error
 
 
@@ -116,7 +130,18 @@ def _failure(status: int, rl: Any) -> Exception:
     if status == -2:
         return MemoryError("redlock: out of memory")
     text = ffi.string(lib.redlock_errmsg(rl)) or ffi.string(lib.redlock_strerror(status))
-    return _error(status, text.decode(errors="replace"))
+    return _error(status, text.decode(errors="replace"), _read_reasons(rl))
+
+
+def _read_reasons(rl: Any) -> tuple[Reason, ...]:
+    why = ffi.new("struct redlock_reason *")
+    why.size = ffi.sizeof(why[0])
+    reasons: list[Reason] = []
+    while lib.redlock_reason(rl, len(reasons), why) == 0:
+        over = None if why.over_ms == _UINT32_MAX else why.over_ms / 1000
+        reasons.append(Reason(why.master, _string(why.address), _string(why.id), over, _string(why.words),
+                              bool(why.decides)))
+    return tuple(reasons)
 
 
 def _check(status: int, rl: Any = ffi.NULL) -> None:

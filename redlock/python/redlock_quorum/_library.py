@@ -32,4 +32,8 @@ def _read() -> str:
 
 ffi: Any = FFI()
 ffi.cdef(_read())
-lib: Any = ffi.dlopen(LIBRARY)
+try:
+    lib: Any = ffi.dlopen(LIBRARY)
+except OSError as failure:
+    raise ImportError(f"the library of redlock cannot be loaded: {failure}.  Install it, or name the file in the "
+                      "environment variable REDLOCK_LIBRARY") from failure

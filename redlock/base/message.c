@@ -61,6 +61,8 @@ static const struct {
     {"The user executing the script can't", MSG_NO_RIGHT},
     {"ACL failure in script", MSG_NO_RIGHT},
     {"the ACL forbids", MSG_NO_RIGHT},
+    {"an error of this host", MSG_SYSTEM},
+    {"cannot start to resolve the name", MSG_SYSTEM},
     {"is in protected mode", MSG_PROTECTED_MODE},
     {"is busy with a script", MSG_BUSY},
     {"BUSY ", MSG_BUSY},

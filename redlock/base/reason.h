@@ -35,7 +35,7 @@
     /* The way to the master. */                                                                   \
     X(NOT_CONNECTED, NO_CONNECTION, TEXT, "not connected yet")                                     \
     X(UNREACHED, NO_CONNECTION, TEXT, "%e")                                                        \
-    X(OWN_SYSTEM, SYSTEM, TEXT, "%e")                                                              \
+    X(OWN_SYSTEM, SYSTEM, TEXT, "an error of this host: %e")                                       \
     X(CLOSED, NO_CONNECTION, TEXT, "Server closed the connection")                                 \
     X(CONNECT_TIMEOUT, NO_CONNECTION, TEXT, "timeout while connecting")                            \
     X(UNWATCHED, SYSTEM, TEXT,                                                                     \
@@ -45,7 +45,7 @@
     X(NO_ADDRESS, NO_ADDRESS, VERB, "cannot resolve the name: the name has no address")            \
     X(NO_NAME, NO_ADDRESS, VERB, "cannot resolve the name: %w")                                    \
     X(NAME_SYSTEM, NO_ADDRESS, VERB, "cannot resolve the name: %e")                                \
-    X(NAME_START, NO_ADDRESS, VERB, "cannot start to resolve the name: %e")                        \
+    X(NAME_START, SYSTEM, VERB, "cannot start to resolve the name: %e")                            \
     X(NAME_TIMEOUT, NO_ADDRESS, TEXT, "timeout while resolving the name")                          \
     X(TLS_UNSET, TLS_FAILED, TEXT, "TLS is not set up")                                            \
     X(TLS_PLAIN, TLS_FAILED, TEXT,                                                                 \

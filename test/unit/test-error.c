@@ -125,10 +125,10 @@ TEST(the_words_of_each_reason_have_its_identifier)
     /* Kinds whose words are all of the server or the system; what the library calls otherwise; and
      * the log's. */
     static const enum why others[] = {
-        WHY_UNREACHED,     WHY_OWN_SYSTEM,    WHY_ERROR_LOGIN,       WHY_ERROR_RIGHT,
-        WHY_ERROR_COMMAND, WHY_ERROR_REPLICA, WHY_ERROR_CLUSTER,     WHY_ERROR_LOADING,
-        WHY_ERROR_FULL,    WHY_ERROR_TYPE,    WHY_ERROR_MASTER_DOWN, WHY_ERROR_SCRIPT,
-        WHY_ERROR_CLIENTS, WHY_ERROR,         WHY_ERROR_REPLICAS,
+        WHY_UNREACHED,     WHY_ERROR_LOGIN,       WHY_ERROR_RIGHT,   WHY_ERROR_COMMAND,
+        WHY_ERROR_REPLICA, WHY_ERROR_CLUSTER,     WHY_ERROR_LOADING, WHY_ERROR_FULL,
+        WHY_ERROR_TYPE,    WHY_ERROR_MASTER_DOWN, WHY_ERROR_SCRIPT,  WHY_ERROR_CLIENTS,
+        WHY_ERROR,         WHY_ERROR_REPLICAS,
     };
     char text[REASON_TEXT_MAX];
     struct reason why;

@@ -136,6 +136,7 @@ const char *exam_cure(const char *error, bool is_listed)
     static const struct {
         const char *words, *change;
     } rows[] = {
+        {"an error of this host", "see the limits, the rights and the routes of this machine"},
         {"does not answer", "see whether it hangs, and what its log says"},
         {"before it answered", "write rediss:// in its URI, or see its log"},
         {"certificate has expired",

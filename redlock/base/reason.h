@@ -51,6 +51,8 @@
     X(TLS_PLAIN, TLS_FAILED, TEXT,                                                                 \
       "TLS: the server does not speak TLS at this port (if that is right, write redis://)")        \
     X(TLS_CERTIFICATE, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w")      \
+    X(TLS_CA, TLS_CERTIFICATE, TEXT,                                                               \
+      "TLS: the server's certificate is refused: %w (its CA is not in tls_ca; redlock: --tls-ca)") \
     X(TLS_NAME, TLS_CERTIFICATE, TEXT,                                                             \
       "TLS: the server's certificate is refused: %w: it is not for %v")                            \
     X(TLS_REFUSED, TLS_FAILED, TEXT, "TLS: the server refuses: %w")                                \

@@ -138,7 +138,8 @@ const char *exam_cure(const char *error, bool is_listed)
     } rows[] = {
         {"an error of this host", "see the limits, the rights and the routes of this machine"},
         {"does not answer", "see whether it hangs, and what its log says"},
-        {"before it answered", "write rediss:// in its URI, or see its log"},
+        {"before it answered",
+         "write rediss:// in its URI, or give the server behind a proxy, or see its log"},
         {"certificate has expired",
          "give it a certificate that is valid (tls-cert-file), and restart it"},
         {"certificate is not yet valid",

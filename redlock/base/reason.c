@@ -34,7 +34,8 @@ static const struct {
     [AT_SCRIPT] = {"SCRIPT LOAD: ", ""},
     [AT_MARKER] = {"restart guard: ", ""},
     [AT_TIME] = {"clock guard: ", ""},
-    [AT_GREETING] = {"", " before it answered (if this port has TLS, write rediss://)"},
+    [AT_GREETING] = {"", " before it answered (if this port has TLS, write rediss://; if it is a "
+                         "proxy, give the server itself)"},
     [AT_TLS] = {"TLS handshake: ", ""},
     [AT_AFTER_TLS] = {"after the TLS handshake (is a client certificate wanted?): ", ""},
 };

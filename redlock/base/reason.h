@@ -35,7 +35,7 @@
     /* The way to the master. */                                                                   \
     X(NOT_CONNECTED, NO_CONNECTION, TEXT, "not connected yet")                                     \
     X(UNREACHED, NO_CONNECTION, TEXT, "%e")                                                        \
-    X(OWN_SYSTEM, SYSTEM, TEXT, "%e")                                                              \
+    X(OWN_SYSTEM, SYSTEM, TEXT, "an error of this host: %e")                                       \
     X(CLOSED, NO_CONNECTION, TEXT, "Server closed the connection")                                 \
     X(CONNECT_TIMEOUT, NO_CONNECTION, TEXT, "timeout while connecting")                            \
     X(UNWATCHED, SYSTEM, TEXT,                                                                     \
@@ -45,7 +45,7 @@
     X(NO_ADDRESS, NO_ADDRESS, VERB, "cannot resolve the name: the name has no address")            \
     X(NO_NAME, NO_ADDRESS, VERB, "cannot resolve the name: %w")                                    \
     X(NAME_SYSTEM, NO_ADDRESS, VERB, "cannot resolve the name: %e")                                \
-    X(NAME_START, NO_ADDRESS, VERB, "cannot start to resolve the name: %e")                        \
+    X(NAME_START, SYSTEM, VERB, "cannot start to resolve the name: %e")                            \
     X(NAME_TIMEOUT, NO_ADDRESS, TEXT, "timeout while resolving the name")                          \
     X(TLS_UNSET, TLS_FAILED, TEXT, "TLS is not set up")                                            \
     X(TLS_PLAIN, TLS_FAILED, TEXT,                                                                 \
@@ -53,6 +53,8 @@
     X(TLS_CERTIFICATE, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w")      \
     X(TLS_EXPIRED, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w")          \
     X(TLS_EARLY, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w")            \
+    X(TLS_CA, TLS_CERTIFICATE, TEXT,                                                               \
+      "TLS: the server's certificate is refused: %w (its CA is not in tls_ca; redlock: --tls-ca)") \
     X(TLS_NAME, TLS_CERTIFICATE, TEXT,                                                             \
       "TLS: the server's certificate is refused: %w: it is not for %v")                            \
     X(TLS_REFUSED, TLS_FAILED, TEXT, "TLS: the server refuses: %w")                                \

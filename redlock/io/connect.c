@@ -12,6 +12,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -80,6 +81,11 @@ static void set_tcp(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
+static bool is_of_routes(int error)
+{
+    return error == ENETUNREACH || error == EHOSTUNREACH || error == ENETDOWN;
+}
+
 int connect_begin(const char *address, const char *path, unsigned port, struct reason *ret_why)
 {
     union address to;
@@ -97,6 +103,8 @@ int connect_begin(const char *address, const char *path, unsigned port, struct r
     if (fd >= 0 && (connect(fd, &to.any, len) == 0 || errno == EINPROGRESS || errno == EINTR))
         return fd;
     reason_of_errno(ret_why, errno);
+    if (is_of_routes(errno)) /* Nothing was sent yet: a router would tell it later. */
+        ret_why->why = WHY_OWN_SYSTEM;
     if (fd >= 0)
         (void)close(fd);
     return -1;

@@ -300,14 +300,31 @@ bool tls_feed(struct tls *tls, const char *bytes, size_t len)
 
 static void explain_verify(struct tls *tls, long result)
 {
-    bool is_name =
-        result == X509_V_ERR_HOSTNAME_MISMATCH || result == X509_V_ERR_IP_ADDRESS_MISMATCH;
-    enum why why = is_name                                   ? WHY_TLS_NAME
-                   : result == X509_V_ERR_CERT_HAS_EXPIRED   ? WHY_TLS_EXPIRED
-                   : result == X509_V_ERR_CERT_NOT_YET_VALID ? WHY_TLS_EARLY
-                                                             : WHY_TLS_CERTIFICATE;
+    enum why why = WHY_TLS_CERTIFICATE;
 
-    reason_quote(&tls->why, why, X509_verify_cert_error_string(result), is_name ? tls->name : NULL);
+    switch (result) {
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+        why = WHY_TLS_NAME;
+        break;
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+        why = WHY_TLS_EXPIRED;
+        break;
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+        why = WHY_TLS_EARLY;
+        break;
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+        why = WHY_TLS_CA;
+        break;
+    default:
+        break;
+    }
+    reason_quote(&tls->why, why, X509_verify_cert_error_string(result),
+                 why == WHY_TLS_NAME ? tls->name : NULL);
 }
 
 static void explain_alert(struct tls *tls, unsigned long error)

@@ -82,7 +82,8 @@ static int refuse_place(const struct uri *uri, const char *why)
 {
     return error_set(REDLOCK_E_INVAL, "%s%s", why,
                      uri->password == NULL
-                         ? "; a password ends with '@', as in redis://USER:PASSWORD@HOST"
+                         ? "; a password ends with '@', as in redis://USER:PASSWORD@HOST, and "
+                           "has %2C for a comma and %20 for a blank"
                          : "");
 }
 
@@ -174,6 +175,20 @@ static int copy_unescaped(struct piece piece, const char *what, size_t max, char
     return error_set(REDLOCK_E_INVAL, "the %s is longer than %zu bytes", what, max);
 }
 
+/* True: another master begins in this user or password, so a wrong byte is between both.  All
+ * before the last '@' would go out as the password. */
+static bool has_master(struct piece login)
+{
+    const struct piece rest = skip(login, span_until(login, ";|"));
+
+    if (span_until(rest, ":@") < rest.len)
+        return true;
+    for (size_t i = 0; i < login.len; i++)
+        if (starts_with(skip(login, i), "://"))
+            return true;
+    return false;
+}
+
 /* Parse user and password: all before the last '@', if there is one.  Cut them off *rest. */
 static int parse_login(struct piece *rest, struct uri *uri)
 {
@@ -186,6 +201,9 @@ static int parse_login(struct piece *rest, struct uri *uri)
         return REDLOCK_OK;
     user.len = (size_t)(at - rest->p);
     *rest = skip(*rest, user.len + 1);
+    if (has_master(user))
+        return refuse("a comma or a blank separates masters (in a password ';' is written %3B, '|' "
+                      "%7C, and '/' %2F)");
     password = skip(user, span_until(user, ":"));
     if (password.len == 0)
         return refuse("a user needs a password: user:password@host, or :password@host without"
@@ -303,8 +321,11 @@ static int parse_endpoint(struct piece place, struct uri *uri)
     struct piece rest = place;
     struct piece port;
     long number;
-    int r = parse_host(&rest, uri);
+    int r;
 
+    if (span_until(rest, ";|") < rest.len)
+        return refuse_place(uri, "a ';' or '|' does not separate masters: write a comma");
+    r = parse_host(&rest, uri);
     if (r != REDLOCK_OK)
         return r;
     if (span_until(rest, "?#") < rest.len)
@@ -326,6 +347,16 @@ static int parse_endpoint(struct piece place, struct uri *uri)
     return rest.len == 1 ? REDLOCK_OK : parse_db(skip(rest, 1), uri);
 }
 
+static bool is_plain(struct piece scheme)
+{
+    return is_word(scheme, "redis") || is_word(scheme, "valkey");
+}
+
+static bool is_tls(struct piece scheme)
+{
+    return is_word(scheme, "rediss") || is_word(scheme, "valkeys");
+}
+
 /* Parse the scheme.  Cut it off *rest. */
 static int parse_scheme(struct piece *rest, struct uri *uri, bool *ret_unix)
 {
@@ -337,8 +368,7 @@ static int parse_scheme(struct piece *rest, struct uri *uri, bool *ret_unix)
         scheme.len++;
     *ret_unix = false;
     if (!starts_with(skip(*rest, scheme.len), "://")) {
-        if ((is_word(scheme, "redis") || is_word(scheme, "rediss")) &&
-            starts_with(skip(*rest, scheme.len), ":/"))
+        if ((is_plain(scheme) || is_tls(scheme)) && starts_with(skip(*rest, scheme.len), ":/"))
             return refuse("a slash is missing: write redis:// (a password may begin with %2F)");
         /* "unix:/path" is a unix socket.  With an '@', "unix" is a user. */
         *ret_unix = starts_with(*rest, "unix:/") && span_until(*rest, "@") == rest->len;
@@ -347,16 +377,17 @@ static int parse_scheme(struct piece *rest, struct uri *uri, bool *ret_unix)
         return REDLOCK_OK;
     }
     *rest = skip(*rest, scheme.len + sizeof "://" - 1);
-    if (is_word(scheme, "redis"))
+    if (is_plain(scheme))
         return REDLOCK_OK;
     if (is_word(scheme, "unix")) {
         *ret_unix = true;
         return REDLOCK_OK;
     }
-    uri->tls = is_word(scheme, "rediss");
+    uri->tls = is_tls(scheme);
     if (uri->tls)
         return REDLOCK_OK;
-    return refuse("unknown scheme: only redis://, rediss:// and unix:// are known");
+    return refuse("unknown scheme: only redis://, rediss://, valkey://, valkeys:// and unix:// "
+                  "are known");
 }
 
 /* Write a path with escapes.  Returns the length, up to 3 * URI_PATH_MAX. */
@@ -430,6 +461,12 @@ static int parse(struct piece rest, struct uri *uri)
 
     if (rest.len == 0)
         return refuse("empty: there is no address, or a comma too many");
+    if (starts_with(rest, "\xef\xbb\xbf"))
+        return refuse("begins with a byte order mark (EF BB BF), which some editors write and no "
+                      "editor shows: save the file as UTF-8 without it");
+    if (rest.p[0] == '"' || rest.p[0] == '\'')
+        return refuse("begins with a quote, which belongs to the list: remove it, and that at the "
+                      "end");
     for (size_t i = 0; i < rest.len; i++) {
         if ((unsigned char)rest.p[i] <= ' ' || rest.p[i] == 0x7f)
             return refuse("has white space or a control character (write it as %HH)");

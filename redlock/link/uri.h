@@ -1,8 +1,8 @@
 /*
  * uri.h - the place of a master, user and password: one parsed URI; pure.
  *
- *   [redis:// | rediss://] [user:password@ | :password@] host [:port] [/[db]] [#NAME]
- *   unix://[user:password@ | :password@]/path [?db=N] [#NAME]
+ *   [redis:// | rediss:// | valkey:// | valkeys://] [user:password@ | :password@] host [:port]
+ * [/[db]] [#NAME] unix://[user:password@ | :password@]/path [?db=N] [#NAME]
  *
  * NAME says which member of the set this master is, if the set knows it by another place than this
  * one.  It has letters, digits, and "._:[]-".
@@ -11,12 +11,13 @@
  * without a zone.  The default port is 6379, the default db 0.  User, password and path may contain
  * %HH escapes of any byte but NUL.  A '%' must be escaped, and so must an '@', a '?', a '#' or a
  * separator of a list that could be taken for one.  The last '@' ends user and password.  Without
- * them, "unix:/path" is a unix socket, too.
+ * them, "unix:/path" is a unix socket, too.  A user or password in which another master seems to
+ * begin ("://", or a ':' or '@' behind a ';' or '|') is an error: the list has a wrong separator.
  *
  * A password alone ("redis://:secret@host") is Redis' old AUTH with one argument.  A user alone
  * ("redis://secret@host", no colon) is an error, because some programs take it for a password.  An
  * empty password is an error, because it mostly comes from an unset shell variable.  rediss:// is
- * a host that is reached by TLS.
+ * a host that is reached by TLS.  valkey:// and valkeys:// are other words for both.
  */
 #ifndef REDLOCK_URI_H
 #define REDLOCK_URI_H

@@ -1,5 +1,7 @@
 /*
  * test-uri.c - which texts are URIs of a master.  No message contains a secret.
+ *
+ * It is longer than others, because its tables have a row for each mistake that people make.
  */
 #include <stdlib.h>
 
@@ -58,6 +60,11 @@ static const struct {
     {"redis://h/65535", "h", NULL, NULL, NULL, 6379, 65535, "h:6379/65535"},
     {"h:7/3", "h", NULL, NULL, NULL, 7, 3, "h:7/3"},
     {"REDIS://Host.Example:7001", "Host.Example", NULL, NULL, NULL, 7001, 0, "Host.Example:7001"},
+    {"valkey://me:pw@h:7/1", "h", NULL, "me", "pw", 7, 1, "h:7/1"},
+    {"me:p;w@h", "h", NULL, "me", "p;w", 6379, 0, "h:6379"},
+    {"me:p|;w/'\"@h", "h", NULL, "me", "p|;w/'\"", 6379, 0, "h:6379"},
+    {"me:p%3Bw:x@h", "h", NULL, "me", "p;w:x", 6379, 0, "h:6379"},
+    {"unix:/r;s", NULL, "/r;s", NULL, NULL, 0, 0, "unix:/r%3Bs"},
     {"redis", "redis", NULL, NULL, NULL, 6379, 0, "redis:6379"},
     {"redis:7001", "redis", NULL, NULL, NULL, 7001, 0, "redis:7001"},
     {"unix", "unix", NULL, NULL, NULL, 6379, 0, "unix:6379"},
@@ -126,6 +133,8 @@ TEST(a_scheme_asks_for_tls)
         {"REDISS://me:pw@[::1]:7/2", "::1", "rediss://[::1]:7/2", 16},
         {"rediss://redis://h:1", NULL, NULL, 0},
         {"redis://h", "h", "h:6379", 6},
+        {"valkeys://h", "h", "rediss://h:6379", 15},
+        {"VALKEY://h", "h", "h:6379", 6},
         {"rediss", "rediss", "rediss:6379", 11},
         {"rediss:7", "rediss", "rediss:7", 8},
     };
@@ -201,6 +210,20 @@ static const struct {
     {"redis://me:hunter2", "a password ends with '@'"},
     {"me:hunter2h:6379/1", "a password ends with '@'"},
     {"me:654321", "a password ends with '@'"},
+    {"redis://:a", "has %2C for a comma"},
+    {"redis://:pw@h;redis://:pw@i", "a comma or a blank separates masters"},
+    {"redis://:pw@h|:pw@i", "a comma or a blank separates masters"},
+    {"h;:pw@i", "a comma or a blank separates masters"},
+    {"h:1;me:pw@i:1", "a comma or a blank separates masters"},
+    {"redis://:pw@h/redis://:pw@i", "a comma or a blank separates masters"},
+    {"redis://h/redis://:pw@i", "a comma or a blank separates masters"},
+    {"me:pw@h;i", "write a comma"},
+    {"10.0.0.1:1;10.0.0.2:1", "write a comma"},
+    {"h|i", "write a comma"},
+    {"\xef\xbb\xbfh", "byte order mark"},
+    {"\"h:1", "begins with a quote"},
+    {"'redis://:pw@h'", "begins with a quote"},
+    {"valkey:/h", "a slash is missing"},
     {"/run/r.sock", "write unix://"},
     {"redis:///0", "no host"},
     {"me:pw@", "no host"},

@@ -116,6 +116,7 @@ const char *exam_cure(const struct reason *why, bool is_listed)
         enum msg message;
         const char *change;
     } rows[] = {
+        {WHY_OWN_SYSTEM, MSG_NONE, "see the limits, the rights and the routes of this machine"},
         {WHY_NONE, MSG_NO_ANSWER, "see whether it hangs, and what its log says"},
         {WHY_TLS_EXPIRED, MSG_NONE,
          "give it a certificate that is valid (tls-cert-file), and restart it"},
@@ -136,7 +137,7 @@ const char *exam_cure(const struct reason *why, bool is_listed)
     };
 
     if (why->at == AT_GREETING)
-        return "write rediss:// in its URI, or see its log";
+        return "write rediss:// in its URI, or give the server behind a proxy, or see its log";
     if (why->at == AT_AFTER_TLS)
         return WANTS_OURS;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)

@@ -434,10 +434,11 @@ static void print_warming(const struct status *status)
     (void)printf(
         "%u %s warming up, and may vote %s\n", status->warming, status->warming == 1 ? "is" : "are",
         witnessed == status->warming ? "after this time"
-        : alone > 0 ? "when one client has watched for this time: `redlock init` does, status "
-                      "does not"
-                    : "this time after a client has found that: `redlock init` and locks do, "
-                      "status does not count");
+        : alone > 0
+            ? "when one client has watched for this time: `redlock init` does, status "
+              "does not"
+            : "after this time, which begins when a client notices that: `redlock init` and "
+              "locks do, status does not");
     if (unwatched > 0)
         (void)printf("%u of them: no client has watched so far: run `redlock init`\n", unwatched);
 }

@@ -12,6 +12,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <sodium.h>
+
 #include "redlock/base/text.h"
 #include "redlock/cli/common/session.h"
 #include "redlock/cli/pages.h"
@@ -140,6 +142,14 @@ static void die_of(int number, bool all)
     session_unblock(number); /* The signal is delivered here, if it was blocked. */
 }
 
+/* libsodium would abort. */
+static void end_without_random(void)
+{
+    cli_say(MSG_SYSTEM, "no random numbers can be drawn (getrandom); a lock that is held runs out "
+                        "by itself");
+    exit(CLI_INTERNAL);
+}
+
 int main(int argc, char **argv)
 {
     struct redlock_options defaults;
@@ -148,6 +158,7 @@ int main(int argc, char **argv)
 
     open_standard_descriptors();
     need_stack();
+    (void)sodium_set_misuse_handler(end_without_random);
     redlock_options_init(&defaults);
     cli.connect_timeout_ms = defaults.connect_timeout_ms;
     cli.reply_timeout_ms = defaults.reply_timeout_ms;

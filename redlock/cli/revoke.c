@@ -19,6 +19,7 @@
 #include "redlock/base/error.h"
 #include "redlock/base/note.h"
 #include "redlock/base/text.h"
+#include "redlock/cli/common/loop.h"
 #include "redlock/cli/common/remark.h"
 #include "redlock/cli/common/session.h"
 #include "redlock/client/inspect.h"
@@ -393,12 +394,10 @@ static int carry_out(struct revoking *r)
     char name[CLI_NAMES_SHOWN_MAX + 24];
     enum revoke_status status;
     quorum_mask revoked;
-    drift_time since = 0, now = 0;
+    drift_time since = loop_clock();
 
-    (void)drift_now(&since); /* redlock_open() has checked that this clock works. */
     ask(r, r->revoke.read, QUERY_REVOKE);
-    (void)drift_now(&now);
-    status = revoke_judge(&r->revoke, drift_to_ms(drift_until(since, now)) + 1);
+    status = revoke_judge(&r->revoke, drift_to_ms(drift_until(since, loop_clock())) + 1);
     revoked = revoke_masters(&r->revoke);
     if (status == REVOKE_TOO_FEW && revoked != 0)
         cli_say(MSG_NOT_REVOKED,

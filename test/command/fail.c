@@ -23,11 +23,13 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct {
@@ -405,4 +407,14 @@ long syscall(long number, ...)
     if (number == SYS_pidfd_send_signal && fails("pidfd_send_signal"))
         return -1;
     return real_syscall()(number, given[0], given[1], given[2], given[3], given[4], given[5]);
+}
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    return fails("clock_gettime") ? -1 : (int)real_syscall()(SYS_clock_gettime, clock, time);
+}
+
+ssize_t getrandom(void *buf, size_t len, unsigned flags)
+{
+    return fails("getrandom") ? -1 : (ssize_t)real_syscall()(SYS_getrandom, buf, len, flags);
 }

@@ -10,11 +10,21 @@
 
 #include "live/cluster.h"
 #include "live/fake.h"
+#include "redlock/cli/common/loop.h"
 #include "redlock/cli/doctor/talk.h"
 #include "redlock/link/uri.h"
 #include "redlock/redlock.h"
 
 #define LIMIT_MS 20000
+
+/* That of the command ends the process if there is no clock. */
+drift_time loop_clock(void)
+{
+    drift_time now = 0;
+
+    CHECK(drift_now(&now) == 0);
+    return now;
+}
 
 static unsigned sockets, inheritable;
 

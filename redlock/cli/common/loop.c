@@ -4,9 +4,11 @@
 #include "redlock/cli/common/loop.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <ev.h>
 
@@ -48,8 +50,41 @@ static void on_failure(const char *what)
     (void)nanosleep(&pause, NULL);
 }
 
+/* doctor has several threads, and all fail. */
+static void end_without_clock(void)
+{
+    static atomic_flag is_ending = ATOMIC_FLAG_INIT;
+
+    while (atomic_flag_test_and_set(&is_ending))
+        (void)pause();
+    cli_say(MSG_SYSTEM, "the clock cannot be read (clock_gettime); a lock that is held runs out by "
+                        "itself");
+    exit(CLI_INTERNAL);
+}
+
+drift_time loop_clock(void)
+{
+    drift_time now = 0;
+
+    if (drift_now(&now) != 0)
+        end_without_clock();
+    return now;
+}
+
+/* libev does not look whether its clock can be read.  Then its timers may never ring. */
+static void look_at_clocks(struct ev_loop *loop, ev_prepare *look, int events)
+{
+    struct timespec now;
+
+    (void)loop, (void)look, (void)events;
+    (void)loop_clock();
+    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0)
+        end_without_clock();
+}
+
 struct ev_loop *loop_new(void)
 {
+    static ev_prepare look; /* It has no state, so all loops of the process could share it. */
     struct ev_loop *loop;
     int error = ENOMEM; /* libev does not say why there is no loop. */
 
@@ -57,8 +92,12 @@ struct ev_loop *loop_new(void)
     loop = ev_loop_new(EVFLAG_AUTO);
     if (loop != NULL)
         error = wakeup_take(loop);
-    if (error == 0)
+    if (error == 0) {
+        ev_prepare_init(&look, look_at_clocks);
+        ev_prepare_start(loop, &look);
+        ev_unref(loop);
         return loop;
+    }
     cli_say(MSG_SYSTEM, "cannot make an event loop: %s", strerror(error));
     if (loop != NULL)
         ev_loop_destroy(loop);

@@ -4,12 +4,11 @@
 #include "redlock/cli/common/unfounded.h"
 
 #include "redlock/client/inspect.h"
-#include "redlock/core/members.h"
 
 bool unfounded_is_stuck(const struct inspect_client *client, quorum_mask able)
 {
     return client->restart_guard && client->set == 0 && !client->is_closed &&
-           members_first(client->masters).to != able;
+           client->lists.to != able;
 }
 
 bool unfounded_is_new(struct redlock *rl)

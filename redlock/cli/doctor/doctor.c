@@ -217,7 +217,7 @@ static void bar_outliers(struct doctor *doctor)
             drift_node_place(&own, &median) != DRIFT_PLACE_OUTLIER)
             continue;
         exam->votes = false;
-        if (!exam_has(exam, FIND_CLOCK))
+        if (!exam_has(exam, FIND_CLOCK) && !exam_has(&doctor->all, FIND_CLOCK))
             exam_find(exam, FIND_CLOCK, "set its clock, and keep it set (chronyd, ntpd)",
                       "its clock is %.1f s off those of the others, so its votes do not count",
                       (double)(exam->offset_us - median.lo / 1000) / 1e6);

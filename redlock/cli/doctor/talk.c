@@ -12,6 +12,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include "redlock/cli/common/loop.h"
 #include "redlock/io/connect.h"
 #include "redlock/io/resolve.h"
 #include "redlock/io/tls.h"
@@ -22,10 +23,7 @@
 
 uint32_t talk_left_ms(const struct talk *talk)
 {
-    drift_time now = 0;
-
-    (void)drift_now(&now); /* redlock_open() has checked that this clock works. */
-    return (uint32_t)((drift_until(now, talk->until) + DRIFT_MS - 1) / DRIFT_MS);
+    return (uint32_t)((drift_until(loop_clock(), talk->until) + DRIFT_MS - 1) / DRIFT_MS);
 }
 
 static bool is_whole(const struct talk *talk)
@@ -245,13 +243,11 @@ void talk_open(struct talk *talk, const struct uri *uri, struct tls_context *con
                uint32_t limit_ms)
 {
     struct reason why;
-    drift_time now = 0;
 
     memset(talk, 0, sizeof *talk);
     talk->uri = uri;
     talk->fd = -1;
-    (void)drift_now(&now);
-    talk->until = drift_add(now, limit_ms * DRIFT_MS);
+    talk->until = drift_add(loop_clock(), limit_ms * DRIFT_MS);
     talk->reader = reader_new(&talk->reply);
     if (talk->reader == NULL)
         break_off_for(talk, WHY_NO_MEMORY);

@@ -140,12 +140,13 @@ static void say_of(const struct init *init, unsigned m, struct remark remark)
     cli_say(remark.message, "master %u (%s): %s", m + 1, master_of(init, m).name, remark.text);
 }
 
-/* What is in the way of the list is said later, once. */
+/* What is in the way of the list is said later, once, unless the set is closed. */
 static void say_who_is_down(const struct init *init)
 {
-    char why[SET_WHY_MAX];
+    char why[SET_WHY_MAX] = "";
 
-    why_refused(init, why);
+    if (!inspect_client(init->rl).is_closed)
+        why_refused(init, why);
     for (unsigned m = 0; m < init->masters; m++) {
         const struct inspect_master master = master_of(init, m);
 

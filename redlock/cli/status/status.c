@@ -65,14 +65,6 @@ enum query {
 
 /* ---- Asking ---- */
 
-static drift_time read_clock(void)
-{
-    drift_time now = 0;
-
-    (void)drift_now(&now); /* redlock_open() has checked that this clock works. */
-    return now;
-}
-
 /* MSG_NONE: the master may vote, and takes writes. */
 static void finish(struct status *status, struct report *report, struct remark remark)
 {
@@ -128,7 +120,7 @@ static void ask(struct status *status, unsigned master)
     char look[WIRE_MAX];
 
     report->asked = true;
-    report->asked_at = read_clock();
+    report->asked_at = loop_clock();
     ask_one(status, master, QUERY_TIME, (const char *[]){"TIME", NULL});
     report->questions += writes_ask(status->rl, master, QUERY_WRITES);
     if (client.restart_guard) {
@@ -213,7 +205,7 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
     }
     switch ((enum query)query) {
     case QUERY_TIME: /* An error takes a round trip as well. */
-        report->round_trip_us = (double)(read_clock() - report->asked_at) / 1e3;
+        report->round_trip_us = (double)(loop_clock() - report->asked_at) / 1e3;
         break;
     case QUERY_WRITES:
         (void)writes_are_refused(reply, &report->refusal);

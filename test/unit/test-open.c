@@ -18,7 +18,9 @@ static char untouched_byte;
 #define UNTOUCHED ((void *)&untouched_byte)
 
 /* What a master without a password is told, for its '@' may be missing. */
-#define AT "; a password ends with '@', as in redis://USER:PASSWORD@HOST"
+#define AT                                                                             \
+    "; a password ends with '@', as in redis://USER:PASSWORD@HOST, and has %2C for a " \
+    "comma and %20 for a blank"
 
 struct bad_masters {
     const char *row, *masters, *message;
@@ -38,7 +40,8 @@ static const struct bad_masters bad_masters[] = {
     {"port 65536", "b,a:65536", "open: master 2: the port is not a number from 1 to 65535" AT},
     {"port text", "a:http", "open: master 1: the port is not a number from 1 to 65535" AT},
     {"scheme", "http://a",
-     "open: master 1: unknown scheme: only redis://, rediss:// and unix:// are known"},
+     "open: master 1: unknown scheme: only redis://, rediss://, valkey://, valkeys:// and "
+     "unix:// are known"},
     {"tls and plain", "a:1,rediss://a:1", "open: master 2 and master 1 are both rediss://a:1"},
     {"user alone", "hunter2@a",
      "open: master 1: a user needs a password: user:password@host, or :password@host without a "

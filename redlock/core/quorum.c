@@ -58,11 +58,12 @@
  *     (stands), and so is one whose answers came too late for two rounds.  It is released where it
  *     may wait, and a master is asked with another token only when it has confirmed that (rules 4
  *     and 5).
- *     - All rounds of a token have one number.  So an answer that is owed over a link that stands,
- *       by a master that may not vote in between, could be taken for one to the next round, whose
- *       lease counts from later than the request.  Then the token is dead, too.  Another is asked
- *       for soon, because this one leaves the queues (on_link).  If the next round has begun, it
- *       does not ask this master, and the token is dead when it ends without the lock.
+ *     - All rounds of a token have one number, so only the bit owing tells their answers apart.  A
+ *       LINK event clears it, also where the link stands and only the right to vote has changed.
+ *       Then an answer that is owed could be taken for one to the next round, whose lease counts
+ *       from later than its request.  So between two rounds such an event ends the token.  Another
+ *       is asked for soon, because this one leaves the queues.  In a round the master is not asked
+ *       any more, and the token ends with the round if that is not won (on_link).
  *     - A master that grants the token, and then does not say yes to a request, takes its grant
  *       back: it may have lost the token in between (take_back).
  * 14. Each extension that a majority of stored tokens has won gives the token to masters that lack
@@ -1114,6 +1115,12 @@ static quorum_mask stale_answers(const struct step *s)
     return s->q->live & s->q->owing & (s->ev->linked | s->ev->full);
 }
 
+/* CONNECTING: the next round waits for the first links of masters that joined. */
+static bool is_between_rounds(const struct quorum *q)
+{
+    return q->state == QUORUM_PAUSING || q->state == QUORUM_CONNECTING;
+}
+
 static void on_link(struct step *s)
 {
     struct quorum *q = s->q;
@@ -1129,8 +1136,9 @@ static void on_link(struct step *s)
         q->none |= q->asked & on;
         q->yes &= (quorum_mask)~on;
     }
-    if (q->state == QUORUM_PAUSING && (stale_answers(s) & on)) {
+    if (is_between_rounds(q) && (stale_answers(s) & on)) {
         bury_round(q); /* Rule 13. */
+        forget_ask(q);
         follow_up(s);
     }
 

@@ -44,7 +44,8 @@ enum quorum_event_type {
     QUORUM_EV_CANCEL,  /* In any state.  Releases all that was asked for; ends without a status. */
     QUORUM_EV_DETACH,  /* In any state.  Releases nothing; ends without a status. */
     QUORUM_EV_REPLY,   /* A master answered. */
-    QUORUM_EV_LINK,    /* A link came up or went down.  Requests on it stay unanswered. */
+    QUORUM_EV_LINK,    /* A link came up or went down, or its master may vote now, or no more.
+                        * Answers to earlier requests do not count. */
     QUORUM_EV_TIMER,   /* wake_at has come.  An early call does no harm. */
     QUORUM_EV_WAKE,    /* Between two rounds: begin the next one at until.  Else ignored. */
     QUORUM_EV_CHANGE,  /* The members have changed. */

@@ -339,6 +339,57 @@ TEST(an_answer_that_is_owed_since_an_earlier_round_is_no_vote)
     CHECK_UINT(story.q.live, 0); /* It may wait at the first master, which others need. */
 }
 
+/* A change brings new members, so the next round waits for their first links.  Meanwhile the master
+ * that owes an answer may not vote for a moment. */
+TEST(an_answer_that_is_owed_while_first_links_come_up_is_no_vote)
+{
+    begin_waiting();
+    story.linked = 7;
+    story_stand(&story, 1);
+    story_stand(&story, 2);
+    timer_at(STORY_START + TIMEOUT);
+    story.coming = 0x38;
+    story_change(&story, (struct members){7, 0x38}, 0);
+    timer_at(story.act.wake_at);
+    CHECK_INT(story.q.state, QUORUM_CONNECTING);
+    story_link(&story, 0, false);
+    check_sent(0, 0, 7); /* The token is dead. */
+    story_link(&story, 0, true);
+    story.linked = 0x3f;
+    story_link(&story, 3, true);
+    story_link(&story, 4, true);
+    CHECK_INT(story.q.state, QUORUM_ACQUIRING);
+    check_sent(0x18, 0, 0);
+    story_reply(&story, 0, YES);
+    CHECK_UINT(story.q.yes, 0);
+}
+
+/* The queue of that master was full, so it has got no release. */
+TEST(an_answer_to_a_token_that_has_ended_does_not_end_the_next)
+{
+    begin_waiting();
+    story_stand(&story, 2);
+    timer_at(STORY_START + TIMEOUT);
+    story_grant(&story, 1, STORY_START);
+    story.up = story.linked = 5;
+    story.full = 2;
+    story_link(&story, 0, false);
+    check_sent(0, 0, 5);
+    story_link(&story, 0, true);
+    story_stand(&story, 1); /* It is older than the grant, or takes it back. */
+    story.up = story.linked = 7;
+    story.full = 0;
+    story_step(&story, QUORUM_EV_TIMER);
+    check_sent(0, 0, 2);
+    answer_everything(YES);
+    timer_at(story.act.wake_at);
+    check_sent(7, 0, 0);
+    story_stand(&story, 0);
+    story_stand(&story, 1);
+    CHECK_INT(story.q.state, QUORUM_PAUSING);
+    check_sent(0, 0, 0);
+}
+
 /* Nothing is owed: nobody else can get this token's place. */
 TEST(a_token_stands_while_masters_that_answered_may_not_vote)
 {
@@ -431,6 +482,8 @@ CHECK_MAIN(
     RUN(who_gives_up_releases_the_token_everywhere), RUN(a_link_that_breaks_takes_its_grant_along),
     RUN(a_yes_to_an_older_request_is_no_vote_of_a_newer),
     RUN(an_answer_that_is_owed_since_an_earlier_round_is_no_vote),
+    RUN(an_answer_that_is_owed_while_first_links_come_up_is_no_vote),
+    RUN(an_answer_to_a_token_that_has_ended_does_not_end_the_next),
     RUN(a_token_stands_while_masters_that_answered_may_not_vote),
     RUN(a_token_stands_when_a_link_breaks_that_owes_an_answer),
     RUN(a_token_that_waited_for_long_is_extended_at_once),

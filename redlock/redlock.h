@@ -559,7 +559,7 @@ REDLOCK_API REDLOCK_MUST_CHECK int redlock_master_stats(struct redlock *rl, unsi
 struct redlock_reason {
     size_t size;     /* The caller sets it to sizeof(struct redlock_reason). */
     unsigned master; /* Its number, as in messages and for redlock_master_stats(). */
-    bool decides;    /* The call failed with its status for this reason. */
+    bool decides;    /* For this reason alone, a call would fail with the same status. */
     /* The time from now until the reason may be over by itself, as for a master that is
      * warming up.  0: it may be over now.  UINT32_MAX: not known. */
     uint32_t over_ms;
@@ -568,8 +568,8 @@ struct redlock_reason {
     /* "host:port", as in the message.  "": the set has changed, and the number is not that of
      * this master any more. */
     char address[REDLOCK_ADDRESS_MAX];
-    /* The words of the server, of TLS, or of the resolver of names, which the message quotes:
-     * printable UTF-8, for people.  "": there are none, or they are not known any more. */
+    /* What the message quotes: words of the server, of TLS or of the resolver of names, or names of
+     * masters.  Printable UTF-8, for people.  "": nothing, or it is not known any more. */
     char words[REDLOCK_WORDS_MAX];
 };
 /*
@@ -577,8 +577,8 @@ struct redlock_reason {
  * then the others, by their numbers.  Known after lock, extend, unlock or redlock_ready() has
  * failed for its masters, until the next other call in this thread, and in the callbacks of a
  * loop client.  It asks no master, and leaves redlock_errmsg() as it is.
- * Returns OK, with a copy; E_STATE, also in a callback of a blocking client; E_INVAL: number is
- * behind the last, the failure is of another client, or an argument is wrong.
+ * Returns OK, with a copy; E_STATE: in a callback of a blocking client, or after a fork; E_INVAL:
+ * number is behind the last, the failure is of another client, or an argument is wrong.
  */
 REDLOCK_API REDLOCK_MUST_CHECK int redlock_reason(struct redlock *rl, unsigned number,
                                                   struct redlock_reason *ret_reason);

@@ -9,6 +9,7 @@
 #ifndef REDLOCK_ERROR_H
 #define REDLOCK_ERROR_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "redlock/base/blame.h"
@@ -65,7 +66,8 @@ void error_list(const struct error *list);
 /* Text was put before a list of reasons. */
 void error_shift(struct error_parts *parts, size_t by);
 
-/* Make a message of another thread, or of before, that of this thread.  Returns status. */
+/* Keep the thread's message, and make a kept one that of this thread, also of another thread.
+ * error_pass_on() returns status. */
 void error_save(struct error *ret_error);
 int error_pass_on(int status, const struct error *error);
 

@@ -11,9 +11,6 @@
 #ifndef REDLOCK_MESSAGE_H
 #define REDLOCK_MESSAGE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 /* In the order of docs/troubleshooting.md: a call's end, masters, sets, `run`, the command itself.
  */
 #define MESSAGES(X)                           \

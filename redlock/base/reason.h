@@ -2,8 +2,7 @@
  * reason.h - why a master does not vote: a value, which is made where that is seen; pure.
  *
  * It travels up as it is.  What it means for a call is asked of its kind, and reason.c alone makes
- * words of it, where people read.  No code of the library searches these words; the command still
- * does (message.h).  A text from outside (of Redis, of OpenSSL, of the system) gets its kind once,
+ * words of it, where people read.  No code searches these words for a meaning.  A text from outside (of Redis, of OpenSSL, of the system) gets its kind once,
  * where it arrives, and is only quoted from then on.
  */
 #ifndef REDLOCK_REASON_H
@@ -21,15 +20,15 @@
 #define REASON_WORDS_MAX 240
 
 /*
- * The kinds: a name, the message that people look up, how the sentence takes "each" as its subject,
+ * The kinds: a name, the message that people look up, what joins several masters with the sentence,
  * and the sentence.  In a sentence stand
  *
  *   %w the words, up to a newline      %v the words behind it     %m the other master, from 1
  *   %d the number                      %e the error of the system
  *   %a the amount in seconds, signed   %t the seconds until it may be over
  *
- * After ITS comes ", each: ", as in "masters 1 and 2, each: its wall clock ..."; after VERB
- * ": each ", as in ": each is a replica"; after TEXT ": ".
+ * Before ITS stands ", each: ", as in "masters 1 and 2, each: its wall clock ..."; before VERB
+ * ": each ", as in ": each is a replica"; before TEXT ": ".
  */
 #define REASONS(X)                                                                                 \
     /* The way to the master. */                                                                   \

@@ -64,6 +64,7 @@ struct inspect_client inspect_client(struct redlock *rl)
         .clock_window = drift_node_watch(&masters->clocks.guard),
         .restart_guard = rl->options.restart_guard,
         .clock_guard = rl->options.clock_guard,
+        .refuser = masters->set.why[0] != '\0' ? masters->set.why_of : masters->peers.len,
         .set = masters->set.seats.now.set,
         .set_version = masters->set.seats.now.version,
         .members = masters->set.told,

@@ -48,6 +48,7 @@ struct inspect_client {
     enum redlock_clock_guard clock_guard;
     uint64_t set;         /* The set of masters that the client obeys.  0: none is known. */
     uint64_t set_version; /* The version of its configuration. */
+    unsigned refuser;     /* The master that shows that the list is wrong.  masters: none does. */
     quorum_mask members;  /* Masters that said that they are in this set. */
     /* Which masters decide: the lists of the set, which differ while it changes.  If no set is
      * known, all masters. */

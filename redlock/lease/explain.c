@@ -56,7 +56,8 @@ static enum why seen_of(const struct masters *masters, unsigned m, const struct 
                : WHY_NONE;
 }
 
-/* What the link has seen last.  Of a master that is up it may be an answer to another lease. */
+/* What the link has seen last.  Of a master that is up it may be an answer to another lease:
+ * then it does not count. */
 static void link_trouble(const struct masters *masters, unsigned m, const struct answers *answers,
                          struct reason *ret_why)
 {
@@ -119,7 +120,7 @@ void explain_ready(const struct leases *leases, int status)
 {
     struct error list;
 
-    list_troubles(leases, (struct answers){0}, status, 0, sizeof list.text, &list);
+    list_troubles(leases, (struct answers){0}, status, 0, LIST_MAX, &list);
     (void)error_set(status, "ready: %s", redlock_strerror(status));
     error_list(&list);
 }

@@ -14,7 +14,7 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
  * at the end of a scope in C++. */
 void explain_unconfirmed(const struct redlock_lease *lease);
 
-/* The same: why too few masters may vote. */
+/* Set the thread's message, and whom it blames: why too few masters may vote. */
 void explain_ready(const struct leases *leases, int status);
 
 /* Set the thread's message: which masters keep the lock from being acquired.  Returns the status

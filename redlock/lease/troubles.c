@@ -35,7 +35,7 @@ void troubles_weigh(struct trouble *troubles, unsigned troubles_len, const struc
             well |= mask_of(m);
     }
     if (all == 0 || members_decide(members, well & all))
-        return; /* To found a set, all of them are needed. */
+        return; /* Their votes would be enough; or all are needed, to found a set. */
     for (unsigned m = 0; m < troubles_len; m++)
         if (is_open(&troubles[m]))
             troubles[m].why.why = WHY_NONE;

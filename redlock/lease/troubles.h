@@ -23,7 +23,7 @@ struct trouble {
 
 /*
  * Find the troubles for which a call failed with status.  Remove those of masters that have not
- * answered yet and may still do so, if without them the others are too few.
+ * answered yet and may still do so, unless their votes would have been enough.
  */
 void troubles_weigh(struct trouble *troubles, unsigned troubles_len, const struct members *members,
                     int status);

@@ -51,7 +51,7 @@ struct handshake {
     const struct uri *uri; /* The URI of the master. */
     enum handshake_step steps[HANDSHAKE_STEPS];
     unsigned steps_len, steps_done;
-    bool complains; /* The server may close for an error before, which *ret_why quotes. */
+    bool complains; /* An answer was an error, and *ret_why has it.  The server may close for it. */
 };
 
 /*

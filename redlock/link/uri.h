@@ -1,8 +1,8 @@
 /*
  * uri.h - the place of a master, user and password: one parsed URI; pure.
  *
- *   [redis:// | rediss:// | valkey:// | valkeys://] [user:password@ | :password@] host [:port]
- * [/[db]] [#NAME] unix://[user:password@ | :password@]/path [?db=N] [#NAME]
+ *   [SCHEME://] [user:password@ | :password@] host [:port] [/[db]] [#NAME]
+ *   unix://[user:password@ | :password@]/path [?db=N] [#NAME]
  *
  * NAME says which member of the set this master is, if the set knows it by another place than this
  * one.  It has letters, digits, and "._:[]-".
@@ -16,8 +16,8 @@
  *
  * A password alone ("redis://:secret@host") is Redis' old AUTH with one argument.  A user alone
  * ("redis://secret@host", no colon) is an error, because some programs take it for a password.  An
- * empty password is an error, because it mostly comes from an unset shell variable.  rediss:// is
- * a host that is reached by TLS.  valkey:// and valkeys:// are other words for both.
+ * empty password is an error, because it mostly comes from an unset shell variable.  SCHEME is
+ * redis or valkey, and with TLS rediss or valkeys.
  */
 #ifndef REDLOCK_URI_H
 #define REDLOCK_URI_H

@@ -462,7 +462,8 @@ const char *masters_name(const struct masters *masters, unsigned m)
 
 const struct reason *masters_reason(const struct masters *masters, unsigned m)
 {
-    static const struct reason none = {.why = WHY_NONE}, closed = {.why = WHY_SET_CLOSED};
+    static const struct reason none = {.why = WHY_NONE, .over_at = DRIFT_NEVER};
+    static const struct reason closed = {.why = WHY_SET_CLOSED, .over_at = DRIFT_NEVER};
     const struct reason *why =
         masters->peers.links[m] != NULL ? link_reason(masters->peers.links[m]) : &none;
 

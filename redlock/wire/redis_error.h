@@ -1,8 +1,8 @@
 /*
  * redis_error.h - what an error of Redis means; pure.
  *
- * The one place of the library that reads the words of such an error.  It does so when the error
- * arrives.
+ * The one place that decides it, when the error arrives.  link/reader.c and base/text.c know some of
+ * its words, too, to hide a password and to cut what says nothing.
  */
 #ifndef REDLOCK_REDIS_ERROR_H
 #define REDLOCK_REDIS_ERROR_H

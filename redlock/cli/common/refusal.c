@@ -6,14 +6,15 @@
 #include <string.h>
 
 #include "redlock/client/inspect.h"
+#include "redlock/wire/redis_error.h"
 
 /* True: the master answers, with an error or with what is not to be used. */
 static bool is_refusal(const struct reason *reason)
 {
     const enum why why = reason->why;
 
-    return (why >= WHY_ERROR_LOGIN && why <= WHY_ERROR) || why == WHY_NO_LOGIN ||
-           why == WHY_NO_LOGIN_TLS || why == WHY_NO_RUN_ID || why == WHY_OTHER_SET ||
+    return redis_error_is(why) || why == WHY_NO_LOGIN || why == WHY_NO_LOGIN_TLS ||
+           why == WHY_NO_RUN_ID || why == WHY_NO_INFO || why == WHY_OTHER_SET ||
            why == WHY_SET_CLOSED || why == WHY_STRANGER || why == WHY_REMOVED ||
            reason->at == AT_MARKER || reason->at == AT_SCRIPT;
 }

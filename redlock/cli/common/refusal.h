@@ -8,7 +8,7 @@
 
 #include "redlock/cli/common/cli.h"
 
-#define REFUSAL_TEXT_MAX 600 /* Chosen: as long as the longest reason. */
+#define REFUSAL_TEXT_MAX 600 /* As SET_TEXT_MAX of masters/set.h. */
 
 /* True: no master may vote, for the list of masters is refused: it names one that is no member of
  * the set, say.  text: why. */

@@ -174,7 +174,8 @@ bool exam_lacks_rights(const struct exam *exam);
 /* Add the finding of a master whose set has no members until a rescue gives it some. */
 void exam_find_closed(struct exam *exam);
 
-/* It answers so to all commands alike, so it is found once. */
+/* Add the finding of a master that is busy with a script.  All its answers say so: one finding is
+ * enough. */
 void exam_find_busy(struct exam *exam);
 
 /* Add a finding for an error that is not about a key.  rule: the ACL rule for the command. */

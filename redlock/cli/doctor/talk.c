@@ -322,7 +322,7 @@ const struct reply *talk_reply(struct talk *talk)
     while (is_whole(talk) && reply == NULL) {
         if (redisReaderGetReply(talk->reader, &reply) != REDIS_OK) {
             reader_explain(talk->reader, &why);
-            break_off_for(talk, why.why == WHY_TOO_LONG ? WHY_TOO_LONG : WHY_GARBAGE);
+            break_off_why(talk, &why);
         } else if (reply == NULL) {
             read_more(talk);
         }

@@ -241,7 +241,7 @@ static struct remark why_not_up(const struct view *view, unsigned m)
     return master.is_barred ? master.clock : master.remark;
 }
 
-/* On a page, a message is a part of it.  It does not say again what the one before says. */
+/* On a page, a message is a line of the page.  It does not say again what the one before says. */
 static void say(struct view *view, unsigned m, enum msg message, const char *what,
                 const struct remark *why)
 {

@@ -143,15 +143,12 @@ static void say_of(const struct init *init, unsigned m, struct remark remark)
 /* What is in the way of the list is said later, once, unless the set is closed. */
 static void say_who_is_down(const struct init *init)
 {
-    char why[SET_WHY_MAX] = "";
+    const struct inspect_client client = inspect_client(init->rl);
 
-    if (!inspect_client(init->rl).is_closed)
-        why_refused(init, why);
     for (unsigned m = 0; m < init->masters; m++) {
         const struct inspect_master master = master_of(init, m);
 
-        if (!master.is_linked && master.name[0] != '\0' &&
-            (master.remark.text[0] == '\0' || strstr(why, master.remark.text) == NULL))
+        if (!master.is_linked && master.name[0] != '\0' && (client.is_closed || m != client.refuser))
             say_of(init, m, master.remark);
     }
 }

@@ -222,12 +222,12 @@ static void on_answer(void *cookie, unsigned m, uint32_t query, const struct rep
         change_on_link(&op->change, i, false);
         return;
     }
-    if (reply->type == REPLY_ERROR)
-        redis_error_reason(&op->why[m], reply->text);
     is_read = op->change.masters[i].asked == CHANGE_ASK_LOOK ? take_look(op, i, reply)
                                                              : take_reply(op, i, reply);
-    if (!is_read)
+    if (!is_read) {
+        reply_reason(reply, &op->why[m]);
         change_on_failure(&op->change, i, now_of(op));
+    }
 }
 
 /* ---- The operator ---- */

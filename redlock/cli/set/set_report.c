@@ -10,7 +10,6 @@
 #include "redlock/cli/common/remark.h"
 #include "redlock/cli/set/marker.h"
 #include "redlock/cli/set/wish.h"
-#include "redlock/core/recall.h"
 
 enum { LIST_MAX = CONFIG_TEXT_MAX + 1 };
 
@@ -41,7 +40,6 @@ static struct remark say_warming(const struct survey *survey, unsigned m)
     const struct survey_master *master = &survey->of[m];
     drift_span whole = inspect_quarantine(survey->rl, longest_lease_ms(survey));
     drift_span left = master->is_witnessed ? master->left : marker_left(whole, master->age_ms);
-
     struct remark remark = {.message = MSG_WARMING};
 
     (void)snprintf(remark.text, sizeof remark.text, "warms up: it may vote in %.1f s%s",

@@ -214,6 +214,7 @@ static const char *unquoted(enum why why)
         [WHY_ERROR_FULL] = "its memory or its disk is full: OOM or MISCONF",
         [WHY_ERROR_REPLICAS] = "it has too few replicas: NOREPLICAS",
         [WHY_ERROR_TYPE] = "the key holds no lock: WRONGTYPE",
+        [WHY_ERROR_DATABASE] = "it has no such database",
         [WHY_ERROR_MASTER_DOWN] = "its own master is down: MASTERDOWN",
         [WHY_ERROR_SCRIPT] = "it lacks a script: NOSCRIPT",
         [WHY_ERROR_CLIENTS] = "max number of clients reached",

@@ -2,8 +2,9 @@
  * reason.h - why a master does not vote: a value, which is made where that is seen; pure.
  *
  * It travels up as it is.  What it means for a call is asked of its kind, and reason.c alone makes
- * words of it, where people read.  No code searches these words for a meaning.  A text from outside (of Redis, of OpenSSL, of the system) gets its kind once,
- * where it arrives, and is only quoted from then on.
+ * words of it, where people read.  No code searches these words for a meaning.  A text from outside
+ * (of Redis, of OpenSSL, of the system) gets its kind once, where it arrives, and is only quoted
+ * from then on.
  */
 #ifndef REDLOCK_REASON_H
 #define REDLOCK_REASON_H
@@ -110,6 +111,7 @@
       "section 4), and write it into the list of masters")                                         \
     X(ERROR_REPLICAS, FEW_REPLICAS, TEXT, "%w")                                                    \
     X(ERROR_TYPE, FOREIGN_KEY, TEXT, "%w")                                                         \
+    X(ERROR_DATABASE, NO_DATABASE, TEXT, "%w")                                                     \
     X(ERROR_MASTER_DOWN, MASTER_ERROR, TEXT, "%w")                                                 \
     X(ERROR_SCRIPT, MASTER_ERROR, TEXT, "%w")                                                      \
     X(ERROR_CLIENTS, MASTER_ERROR, TEXT, "%w")                                                     \

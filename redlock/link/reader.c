@@ -16,6 +16,7 @@
 #include <hiredis/read.h>
 
 #include "redlock/base/text.h"
+#include "redlock/wire/redis_error.h"
 
 #define TEXT_ROOM_MIN 64 /* Chosen: most errors fit, so one allocation is enough. */
 
@@ -208,24 +209,16 @@ size_t reader_known_len(const char *error)
     static const char *const known[] = {
         "ERR Client sent AUTH, but no password is set",
         "ERR invalid password",
+        "ERR max number of clients reached",
         "NOAUTH Authentication required",
         "WRONGPASS invalid username-password pair or user is disabled",
         "WRONGPASS invalid username-password pair",
     };
-    static const char *const codes[] = {
-        "BUSY",  "CLUSTERDOWN", "ERR",       "LOADING",   "MASTERDOWN", "MISCONF",
-        "MOVED", "NOAUTH",      "NOPERM",    "NOPROTO",   "NOREPLICAS", "NOSCRIPT",
-        "OOM",   "READONLY",    "WRONGPASS", "WRONGTYPE",
-    };
-    size_t len = strcspn(error, " ");
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strncmp(error, known[i], strlen(known[i])) == 0)
             return strlen(known[i]);
-    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
-        if (strlen(codes[i]) == len && strncmp(error, codes[i], len) == 0)
-            return len;
-    return 0;
+    return redis_error_code_len(error);
 }
 
 void reader_hide(struct reply *reply, const char *password)

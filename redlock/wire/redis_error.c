@@ -17,14 +17,23 @@ static const struct {
     const char *code;
     enum why why;
 } codes[] = {
-    {"NOAUTH", WHY_ERROR_LOGIN},        {"WRONGPASS", WHY_ERROR_LOGIN},
-    {"NOPERM", WHY_ERROR_RIGHT},        {"READONLY", WHY_ERROR_REPLICA},
-    {"CLUSTERDOWN", WHY_ERROR_CLUSTER}, {"MOVED", WHY_ERROR_CLUSTER},
-    {"LOADING", WHY_ERROR_LOADING},     {"MASTERDOWN", WHY_ERROR_MASTER_DOWN},
-    {"NOSCRIPT", WHY_ERROR_SCRIPT},     {"BUSY", WHY_ERROR_BUSY},
-    {"DENIED", WHY_ERROR_PROTECTED},    {"NOREPLICAS", WHY_ERROR_REPLICAS},
-    {"WRONGTYPE", WHY_ERROR_TYPE},      {"OOM", WHY_ERROR_FULL},
+    {"NOAUTH", WHY_ERROR_LOGIN},
+    {"WRONGPASS", WHY_ERROR_LOGIN},
+    {"NOPERM", WHY_ERROR_RIGHT},
+    {"READONLY", WHY_ERROR_REPLICA},
+    {"CLUSTERDOWN", WHY_ERROR_CLUSTER},
+    {"MOVED", WHY_ERROR_CLUSTER},
+    {"LOADING", WHY_ERROR_LOADING},
+    {"MASTERDOWN", WHY_ERROR_MASTER_DOWN},
+    {"NOSCRIPT", WHY_ERROR_SCRIPT},
+    {"BUSY", WHY_ERROR_BUSY},
+    {"DENIED", WHY_ERROR_PROTECTED},
+    {"NOREPLICAS", WHY_ERROR_REPLICAS},
+    {"WRONGTYPE", WHY_ERROR_TYPE},
+    {"OOM", WHY_ERROR_FULL},
     {"MISCONF", WHY_ERROR_FULL},
+    {"ERR", WHY_ERROR},
+    {"NOPROTO", WHY_ERROR},
 };
 
 /* Errors with the code ERR, and of scripts that may not do what they call (Redis 6 and 7). */
@@ -37,6 +46,8 @@ static const struct {
     {"ERR AUTH <password> called without any password", WHY_ERROR_LOGIN},
     {"ERR max number of clients ", WHY_ERROR_CLIENTS},
     {"ERR unknown command", WHY_ERROR_COMMAND},
+    {"ERR DB index is out of range", WHY_ERROR_DATABASE},
+    {"ERR invalid DB index", WHY_ERROR_DATABASE},
     {"ERR ACL failure in script", WHY_ERROR_RIGHT},
 };
 
@@ -87,6 +98,14 @@ enum why redis_error_kind(const char *text)
         if (strncmp(text, sentences[i].words, strlen(sentences[i].words)) == 0)
             return sentences[i].why;
     return kind_at(text);
+}
+
+size_t redis_error_code_len(const char *error)
+{
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        if (error[0] != '-' && is_code_at(error, codes[i].code))
+            return strlen(codes[i].code);
+    return 0;
 }
 
 bool redis_error_is(enum why why)

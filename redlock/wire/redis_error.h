@@ -1,13 +1,14 @@
 /*
  * redis_error.h - what an error of Redis means; pure.
  *
- * The one place that decides it, when the error arrives.  link/reader.c and base/text.c know some of
- * its words, too, to hide a password and to cut what says nothing.
+ * The one place that decides it, when the error arrives.  link/reader.c and base/text.c know some
+ * of its words, too, to hide a password and to cut what says nothing.
  */
 #ifndef REDLOCK_REDIS_ERROR_H
 #define REDLOCK_REDIS_ERROR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "redlock/base/reason.h"
 
@@ -15,6 +16,9 @@ struct reply;
 
 /* The kind of an error of Redis 5 to 8 or of Valkey: WHY_ERROR, or one of those that begin so. */
 enum why redis_error_kind(const char *text);
+
+/* The length of the code with which an error begins, if Redis has it.  0: it has none. */
+size_t redis_error_code_len(const char *error);
 
 /* True: it is the kind of an error of Redis. */
 bool redis_error_is(enum why why);

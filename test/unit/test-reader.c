@@ -319,6 +319,8 @@ TEST(passwords_are_hidden_in_errors)
          "WRONGPASS invalid username-password pair"},
         {"-WRONGPASS invalid password\r\n", "password", "WRONGPASS invalid ********"},
         {"-OOM command not allowed\r\n", "OOM", "OOM command not allowed"},
+        {"-DENIED Redis is in protected mode\r\n", "DENIED", "DENIED Redis is in protected mode"},
+        {"-ERR max number of clients reached\r\n", "clients", "ERR max number of clients reached"},
         {"-ERR you said geheim\r\n", NULL, "ERR you said geheim"},
         {"+geheim\r\n", "geheim", "geheim"},
         {"$6\r\ngeheim\r\n", "geheim", "geheim"},

@@ -56,6 +56,8 @@ static const struct {
      WHY_ERROR_TYPE},
     {"NOSCRIPT No matching script. Please use EVAL.", WHY_ERROR_SCRIPT},
     {"ERR max number of clients reached", WHY_ERROR_CLIENTS},
+    {"ERR DB index is out of range", WHY_ERROR_DATABASE},
+    {"ERR invalid DB index", WHY_ERROR_DATABASE}, /* Redis 5. */
     {"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
      WHY_ERROR_BUSY},
     {"DENIED Redis is running in protected mode because protected mode is enabled and no password "
@@ -68,7 +70,6 @@ static const struct {
     {"NOPERMIT", WHY_ERROR},
     {"XNOPERM of another program", WHY_ERROR},
     {"ERR the key NOPERM is not there: WRONGTYPE", WHY_ERROR},
-    {"ERR DB index is out of range", WHY_ERROR},
     {"ERR Error running script (call to f_b998): @user_script:1: attempt to call NOPERM",
      WHY_ERROR},
 };

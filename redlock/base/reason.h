@@ -104,7 +104,8 @@
     X(ERROR_REPLICA, REPLICA, TEXT, "%w")                                                          \
     X(ERROR_CLUSTER, CLUSTER, TEXT, "%w")                                                          \
     X(ERROR_LOADING, LOADING, TEXT, "%w")                                                          \
-    X(ERROR_FULL, FULL, TEXT, "%w")                                                                \
+    X(ERROR_MEMORY, FULL, TEXT, "%w")                                                              \
+    X(ERROR_DISK, FULL, TEXT, "%w")                                                                \
     X(ERROR_BUSY, BUSY, VERB, "is busy with a script of another program: SCRIPT KILL, or wait")    \
     X(ERROR_PROTECTED, PROTECTED_MODE, VERB,                                                       \
       "is in protected mode, which refuses other hosts: set a password there (production.md, "     \

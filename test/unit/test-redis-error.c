@@ -48,9 +48,9 @@ static const struct {
      WHY_ERROR_MASTER_DOWN},
     {"CLUSTERDOWN Hash slot not served", WHY_ERROR_CLUSTER},
     {"MOVED 3999 127.0.0.1:6381", WHY_ERROR_CLUSTER},
-    {"OOM command not allowed when used memory > 'maxmemory'.", WHY_ERROR_FULL},
+    {"OOM command not allowed when used memory > 'maxmemory'.", WHY_ERROR_MEMORY},
     {"MISCONF Redis is configured to save RDB snapshots, but it is unable to persist on disk.",
-     WHY_ERROR_FULL},
+     WHY_ERROR_DISK},
     {"WRONGTYPE Operation against a key holding the wrong kind of value", WHY_ERROR_TYPE},
     {"ERR Error running script (call to f_b998): @user_script:1: WRONGTYPE Operation against a key",
      WHY_ERROR_TYPE},
@@ -126,7 +126,7 @@ TEST(an_error_without_its_words_is_told)
         CHECK(reason_write(&why, 0, text, sizeof text) > 0);
     }
     CHECK(!redis_error_is(WHY_ERROR_LOGIN - 1) && !redis_error_is(WHY_ERROR + 1));
-    reason_quote(&why, WHY_ERROR_FULL, "OOM no", NULL);
+    reason_quote(&why, WHY_ERROR_MEMORY, "OOM no", NULL);
     (void)reason_write(&why, 0, text, sizeof text);
     CHECK_STR(text, "OOM no");
 }

@@ -29,12 +29,13 @@ static const char *const try_to_prove[] = {"HGET", WIRE_MARKER, "epoch", NULL};
  * come up: it loads its data (LOADING), runs a script for too long (BUSY), is a replica when the
  * client connects, or has no room for a connection (maxclients). */
 static const struct {
-    const char *code, *cure;
+    enum why why;
+    const char *cure;
 } rows[] = {
-    {"OOM", "give it memory: a larger maxmemory, or fewer keys"},
-    {"MISCONF", "see its log: it cannot write to its disk"},
-    {"NOREPLICAS", "set min-replicas-to-write 0: masters of a lock need no replicas"},
-    {"READONLY", "make it a master again (REPLICAOF NO ONE)"},
+    {WHY_ERROR_MEMORY, "give it memory: a larger maxmemory, or fewer keys"},
+    {WHY_ERROR_DISK, "see its log: it cannot write to its disk"},
+    {WHY_ERROR_REPLICAS, "set min-replicas-to-write 0: masters of a lock need no replicas"},
+    {WHY_ERROR_REPLICA, "make it a master again (REPLICAOF NO ONE)"},
 };
 
 unsigned writes_ask(struct redlock *rl, unsigned m, uint32_t query)
@@ -53,38 +54,22 @@ static bool is_forbidden(const char *error)
            (strstr(error, "'hget' command") != NULL || strstr(error, "'set' command") != NULL);
 }
 
-/* The code and what follows it.  If a script failed, Redis 6 writes the place in it first.  NULL:
- * there is no such code. */
-static const char *find_code(const char *error, size_t *ret_row)
-{
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const char *at = strstr(error, rows[i].code);
-
-        if (at == NULL || (at > error && at[-1] != ' ' && at[-1] != '-') ||
-            at[strlen(rows[i].code)] != ' ')
-            continue;
-        *ret_row = i;
-        return at;
-    }
-    return NULL;
-}
-
 bool writes_are_refused(const struct reply *reply, struct remark *ret_remark)
 {
-    size_t row;
-    const char *error = reply->type == REPLY_ERROR ? find_code(reply->text, &row) : NULL;
     char first[REASON_WORDS_MAX], *end;
     struct reason why;
 
-    if (reply->type == REPLY_ERROR && is_forbidden(reply->text)) {
-        redis_error_reason(&why, reply->text);
+    if (reply->type != REPLY_ERROR)
+        return false;
+    redis_error_reason(&why, reply->text);
+    if (is_forbidden(reply->text)) {
         *ret_remark = remark_of("", &why);
         return true;
     }
-    if (error == NULL)
+    if (writes_cure(why.why) == NULL)
         return false;
     /* The first sentence tells it; MISCONF has more. */
-    (void)snprintf(first, sizeof first, "%s", error);
+    (void)snprintf(first, sizeof first, "%s", reply->text);
     end = strstr(first, ". ");
     if (end != NULL)
         *end = '\0';
@@ -93,9 +78,10 @@ bool writes_are_refused(const struct reply *reply, struct remark *ret_remark)
     return true;
 }
 
-const char *writes_cure(const char *error)
+const char *writes_cure(enum why why)
 {
-    size_t row;
-
-    return find_code(error, &row) != NULL ? rows[row].cure : NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i].why == why)
+            return rows[i].cure;
+    return NULL;
 }

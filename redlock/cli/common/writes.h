@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "redlock/base/reason.h"
+
 struct remark;
 struct redlock;
 struct reply;
@@ -23,6 +25,6 @@ unsigned writes_ask(struct redlock *rl, unsigned m, uint32_t query);
 bool writes_are_refused(const struct reply *reply, struct remark *ret_remark);
 
 /* What to change, if an error is that of a master that refuses writes.  NULL: it is another. */
-const char *writes_cure(const char *error);
+const char *writes_cure(enum why why);
 
 #endif /* REDLOCK_WRITES_H */

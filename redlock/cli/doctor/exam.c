@@ -172,8 +172,8 @@ bool exam_has_code(const char *error, const char *code)
 /* What to change after an error that is not about rights. */
 static const char *advice_on(const char *error)
 {
-    const char *cure = writes_cure(error);
     const enum why why = redis_error_kind(error);
+    const char *cure = writes_cure(why);
 
     if (cure != NULL)
         return cure;
@@ -206,7 +206,7 @@ void exam_find_error(struct exam *exam, const char *command, const char *rule, c
     char change[EXAM_TEXT_MAX], text[EXAM_TEXT_MAX];
     struct reason why;
 
-    if (exam_has_code(error, "BUSY")) {
+    if (redis_error_kind(error) == WHY_ERROR_BUSY) {
         exam_find_busy(exam);
         return;
     }

@@ -148,7 +148,8 @@ static void say_who_is_down(const struct init *init)
     for (unsigned m = 0; m < init->masters; m++) {
         const struct inspect_master master = master_of(init, m);
 
-        if (!master.is_linked && master.name[0] != '\0' && (client.is_closed || m != client.refuser))
+        if (!master.is_linked && master.name[0] != '\0' &&
+            (client.is_closed || m != client.refuser))
             say_of(init, m, master.remark);
     }
 }

@@ -44,3 +44,8 @@ uint32_t drift_to_ms(drift_span span)
 
     return ms > UINT32_MAX ? UINT32_MAX : (uint32_t)ms;
 }
+
+uint32_t drift_to_ms_up(drift_span span)
+{
+    return drift_to_ms(drift_add(span, DRIFT_MS - 1));
+}

@@ -53,4 +53,7 @@ drift_time drift_deadline(drift_time sent, drift_span lease, const struct drift_
 /* Whole milliseconds in a span, rounded down; UINT32_MAX at most. */
 uint32_t drift_to_ms(drift_span span);
 
+/* The same rounded up, so that one who waits for so long does not come too early. */
+uint32_t drift_to_ms_up(drift_span span);
+
 #endif /* DRIFT_DRIFT_H */

@@ -22,11 +22,9 @@ void blame_init(struct blame *blame, const void *owner, drift_time now)
     blame->masters = blame->deciding = 0;
 }
 
-/* Rounded up, so that a program that waits so long does not come too early. */
 static uint32_t ms_until(drift_time now, drift_time at)
 {
-    return at == DRIFT_NEVER ? BLAME_NOT_KNOWN
-                             : drift_to_ms(drift_add(drift_until(now, at), DRIFT_MS - 1));
+    return at == DRIFT_NEVER ? BLAME_NOT_KNOWN : drift_to_ms_up(drift_until(now, at));
 }
 
 void blame_add(struct blame *blame, unsigned m, const char *name, const struct reason *why,

@@ -137,12 +137,6 @@ int redlock_reason(struct redlock *rl, unsigned number, struct redlock_reason *r
     return REDLOCK_OK;
 }
 
-/* Rounded up, so that a program that waits so long does not come too early. */
-static uint32_t to_ms_up(drift_span span)
-{
-    return drift_to_ms(drift_add(span, DRIFT_MS - 1));
-}
-
 int redlock_ready(struct redlock *rl, uint32_t *ret_ms)
 {
     enum outlook outlook;
@@ -156,7 +150,7 @@ int redlock_ready(struct redlock *rl, uint32_t *ret_ms)
     if (status != REDLOCK_OK)
         explain_ready(&rl->leases, status);
     if (ret_ms != NULL && (status == REDLOCK_OK || status == REDLOCK_NOT_READY))
-        *ret_ms = to_ms_up(left);
+        *ret_ms = drift_to_ms_up(left);
     client_leave(rl);
     return status;
 }

@@ -121,13 +121,18 @@ TEST(deadline_is_the_lease_less_its_allowance)
     CHECK_UINT(drift_deadline(DRIFT_NEVER - 96, 100, &bound), DRIFT_NEVER);
 }
 
-TEST(milliseconds_are_rounded_down)
+TEST(milliseconds_are_rounded)
 {
     CHECK_UINT(drift_to_ms(0), 0);
     CHECK_UINT(drift_to_ms(DRIFT_MS - 1), 0);
     CHECK_UINT(drift_to_ms(DRIFT_MS), 1);
     CHECK_UINT(drift_to_ms(2 * DRIFT_MS - 1), 1);
     CHECK_UINT(drift_to_ms(UINT32_MAX * DRIFT_MS - 1), UINT32_MAX - 1);
+    CHECK_UINT(drift_to_ms_up(0), 0);
+    CHECK_UINT(drift_to_ms_up(1), 1);
+    CHECK_UINT(drift_to_ms_up(DRIFT_MS), 1);
+    CHECK_UINT(drift_to_ms_up(DRIFT_MS + 1), 2);
+    CHECK_UINT(drift_to_ms_up(DRIFT_NEVER), UINT32_MAX);
     CHECK_UINT(drift_to_ms(UINT32_MAX * DRIFT_MS), UINT32_MAX);
     CHECK_UINT(drift_to_ms((UINT32_MAX + UINT64_C(1)) * DRIFT_MS), UINT32_MAX);
     CHECK_UINT(drift_to_ms(DRIFT_NEVER), UINT32_MAX);
@@ -199,4 +204,4 @@ TEST(time_spent_asleep_counts)
 
 CHECK_MAIN(RUN(sums_saturate), RUN(until_is_never_negative), RUN(allowance_is_rounded_up),
            RUN(allowance_is_that_of_wider_numbers), RUN(deadline_is_the_lease_less_its_allowance),
-           RUN(milliseconds_are_rounded_down), RUN(now_is_boottime), RUN(time_spent_asleep_counts))
+           RUN(milliseconds_are_rounded), RUN(now_is_boottime), RUN(time_spent_asleep_counts))

@@ -123,5 +123,5 @@ int deadline_poll_ms(drift_time now, drift_time wake, drift_span max)
 {
     drift_span left = drift_until(now, wake);
 
-    return (int)drift_to_ms(left < max ? left + DRIFT_MS - 1 : max);
+    return (int)(left < max ? drift_to_ms_up(left) : drift_to_ms(max));
 }

@@ -23,7 +23,7 @@
 
 uint32_t talk_left_ms(const struct talk *talk)
 {
-    return (uint32_t)((drift_until(loop_clock(), talk->until) + DRIFT_MS - 1) / DRIFT_MS);
+    return drift_to_ms_up(drift_until(loop_clock(), talk->until));
 }
 
 static bool is_whole(const struct talk *talk)

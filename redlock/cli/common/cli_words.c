@@ -212,45 +212,10 @@ void cli_refuse_option(const struct cli *cli, const char *problem, const char *a
 
 void cli_unknown_option(const struct cli *cli, const char *argument)
 {
-    /* Those of the subcommands, without those of all. */
-    static const char *const later[] = {"--all",
-                                        "--clocks",
-                                        "--contend",
-                                        "--cycles",
-                                        "--dry-run",
-                                        "--even",
-                                        "--fair",
-                                        "--fence",
-                                        "--force",
-                                        "--hold-at-least",
-                                        "--hold-at-most",
-                                        "--hold-ms",
-                                        "--i-know-what-is-lost",
-                                        "--in-flight",
-                                        "--mode",
-                                        "--names",
-                                        "--new",
-                                        "--note",
-                                        "--now",
-                                        "--permit",
-                                        "--permits",
-                                        "--prometheus",
-                                        "--reason",
-                                        "--reentrant",
-                                        "--resources",
-                                        "--shared",
-                                        "--threads",
-                                        "--ttl",
-                                        "--user",
-                                        "--wait",
-                                        "--watch",
-                                        "--yes"};
-    size_t len = strcspn(argument, "=");
+    const char *later = options_find(argument, strcspn(argument, "="));
 
-    for (size_t i = 0; i < sizeof later / sizeof *later && cli->command == NULL; i++)
-        if (strlen(later[i]) == len && strncmp(later[i], argument, len) == 0)
-            cli_usage_error(cli, "unknown option %s here: give %s after the command", later[i],
-                            later[i]);
+    if (later != NULL && cli->command == NULL)
+        cli_usage_error(cli, "unknown option %s here: give %s after the command", later, later);
     cli_refuse_option(cli, "unknown or ambiguous option", argument);
 }
 

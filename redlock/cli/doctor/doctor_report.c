@@ -36,7 +36,7 @@ static void name_options_left(const struct doctor *doctor, char options[64])
     for (size_t i = 0; i < RIGHTS_KINDS_LEN; i++)
         if (!(doctor->wanted.kinds & rights_kinds[i].kind))
             len += (size_t)snprintf(options + len, 64 - len, "%s%s", len > 0 ? ", " : "",
-                                    rights_kinds[i].option);
+                                    options_name(rights_kinds[i].option));
 }
 
 static void find_unchecked(const struct doctor *doctor, struct unchecked *found)

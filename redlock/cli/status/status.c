@@ -473,19 +473,13 @@ static void take_name(struct status *status, const char *argument, struct cli_na
 
 static int status_main(struct cli *cli, int argc, char **argv)
 {
-    enum { CLOCKS = CLI_OPTION_FIRST, PROMETHEUS };
-    static const struct option own[] = {
-        {"clocks", no_argument, NULL, CLOCKS},
-        {"prometheus", no_argument, NULL, PROMETHEUS},
-        {NULL, 0, NULL, 0},
-    };
     struct status status = {.cli = cli};
     struct cli_names names = {.len = 0};
     struct ev_loop *loop;
     int option, code;
 
-    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1)
-        *(option == CLOCKS ? &status.rates : &status.metrics) = true;
+    while ((option = cli_getopt(cli, argc, argv, false)) != -1)
+        *(option == OPTION_CLOCKS ? &status.rates : &status.metrics) = true;
     if (cli->json && status.metrics)
         cli_usage_error(cli, "--json and --prometheus do not go together");
     if (optind < argc) {
@@ -512,6 +506,7 @@ static int status_main(struct cli *cli, int argc, char **argv)
 
 const struct cli_command cli_status = {
     .name = "status",
+    .options = OPTIONS_STATUS,
     .run = status_main,
     .usage = "status [--clocks] [--prometheus] [NAME]",
     .help = "Print one line for each master: its address, whether it is up or why not, its\n"
@@ -519,13 +514,8 @@ const struct cli_command cli_status = {
             "all.  With NAME also print who holds this lock there, for how long, whether a\n"
             "majority agrees, and how many clients wait in its queue (run --fair).  A master\n"
             "that lost its data is warming, and counts as down: see `redlock init`.  A master\n"
-            "whose clock is wrong is barred, and counts as down.\n"
-            "\n"
-            "  --clocks               also watch the clocks for two seconds, and print how much\n"
-            "                         faster they run than the clock of this machine\n"
-            "  --prometheus           print it as OpenMetrics text\n"
-            "\n"
-            "Example: redlock status backup\n"
+            "whose clock is wrong is barred, and counts as down.\n",
+    .more = "Example: redlock status backup\n"
             "Exit: 0 a majority is up, 64 usage, 69 no majority is up, 78 clients refuse the\n"
             "list of masters.\n",
 };

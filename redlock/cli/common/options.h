@@ -5,8 +5,8 @@
  * options`), and the advice to give an option after the command.  test/tree/test-options compares
  * the pages of the manual, and the lines of usage.
  */
-#ifndef REDLOCK_OPTIONS_H
-#define REDLOCK_OPTIONS_H
+#ifndef REDLOCK_CLI_OPTIONS_H
+#define REDLOCK_CLI_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -105,4 +105,4 @@ void options_print_help(unsigned command);
  * words that may be offered for that, where FILE stands for the names of files. */
 void options_print_words(const char *name, unsigned command);
 
-#endif /* REDLOCK_OPTIONS_H */
+#endif /* REDLOCK_CLI_OPTIONS_H */

@@ -14,30 +14,41 @@
 
 enum form { FORM_TEXT, FORM_VERB, FORM_ITS };
 
+/* What a kind means.  All but the first three may be missing. */
 static const struct {
     enum msg message;
     enum form form;
     const char *sentence;
-} kinds[WHYS_LEN] = {[WHY_NONE] = {MSG_NONE, FORM_TEXT, ""},
-#define REASON_ROW(name, message, form, sentence) \
-    [WHY_##name] = {MSG_##message, FORM_##form, sentence},
+    const char *unquoted; /* Stands for %w if the words are gone: a lease keeps the kind alone. */
+    const char *hint;     /* What to do, in a few words that stand behind the sentence. */
+    const char *cure;     /* The same at length. */
+    bool refuses_user;
+} kinds[WHYS_LEN] = {[WHY_NONE] = {.sentence = ""},
+#define REASON_ROW(name, message_name, form_name, ...) \
+    [WHY_##name] = {                                   \
+        .message = MSG_##message_name, .form = FORM_##form_name, .sentence = __VA_ARGS__},
                      REASONS(REASON_ROW)
 #undef REASON_ROW
 };
 
 static const struct {
     const char *before, *behind;
+    const char *cure; /* For kinds without their own.  NULL: there is none. */
 } ats[REASON_ATS_LEN] = {
     [AT_ANYTHING] = {"", ""},
-    [AT_LOGIN] = {"AUTH: ", ""},
-    [AT_SELECT] = {"SELECT: ", ""},
+    [AT_LOGIN] = {"AUTH: ", "", .cure = "correct user and password in the URI, or on the master"},
+    [AT_SELECT] = {"SELECT: ", "", .cure = "correct the number of the database in the URI"},
     [AT_SCRIPT] = {"SCRIPT LOAD: ", ""},
     [AT_MARKER] = {"restart guard: ", ""},
     [AT_TIME] = {"clock guard: ", ""},
-    [AT_GREETING] = {"", " before it answered (if this port has TLS, write rediss://; if it is a "
-                         "proxy, give the server itself)"},
-    [AT_TLS] = {"TLS handshake: ", ""},
-    [AT_AFTER_TLS] = {"after the TLS handshake (is a client certificate wanted?): ", ""},
+    [AT_GREETING] =
+        {"",
+         " before it answered (if this port has TLS, write rediss://; if it is a "
+         "proxy, give the server itself)",
+         .cure = "write rediss:// in its URI, or give the server behind a proxy, or see its log"},
+    [AT_TLS] = {"TLS handshake: ", "", .cure = CURE_TLS},
+    [AT_AFTER_TLS] = {"after the TLS handshake (is a client certificate wanted?): ", "",
+                      .cure = CURE_OUR_CERTIFICATE},
 };
 
 /* ---- Making ---- */
@@ -58,6 +69,8 @@ void reason_quote(struct reason *ret_reason, enum why why, const char *words, co
     size_t len;
 
     reason_set(ret_reason, why);
+    if (strstr(kinds[why].sentence, "%w") == NULL)
+        return; /* Ours tells it better, and is the same for each version of Redis. */
     (void)snprintf(ret_reason->words, sizeof ret_reason->words, "%s", words);
     (void)text_clean(ret_reason->words);
     if (second == NULL)
@@ -115,22 +128,16 @@ enum msg reason_message(const struct reason *reason)
     return is_tls && reason->why != WHY_OWN_SYSTEM ? MSG_TLS_FAILED : kinds[reason->why].message;
 }
 
-int reason_status(const struct reason *reason)
+bool reason_refuses_user(enum why why)
 {
-    static const struct {
-        enum msg message;
-        int status;
-    } rows[] = {
-        {MSG_NO_RIGHT, REDLOCK_E_FORBIDDEN},  {MSG_WRONG_PASSWORD, REDLOCK_E_FORBIDDEN},
-        {MSG_WARMING, REDLOCK_NOT_READY},     {MSG_CLOCK, REDLOCK_NOT_READY},
-        {MSG_WRONG_SET, REDLOCK_E_WRONG_SET}, {MSG_SET_CLOSED, REDLOCK_E_WRONG_SET},
-    };
-    const enum msg message = reason_message(reason);
+    return kinds[why].refuses_user;
+}
 
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (rows[i].message == message)
-            return rows[i].status;
-    return REDLOCK_UNREACHABLE;
+const char *reason_cure(const struct reason *reason)
+{
+    const char *cure = kinds[reason->why].cure;
+
+    return cure != NULL ? cure : ats[reason->at].cure;
 }
 
 bool reason_is_same(const struct reason *a, const struct reason *b)
@@ -181,6 +188,11 @@ static void put(struct sheet *sheet, const char *text, size_t len)
     sheet->len += len;
 }
 
+static void put_text(struct sheet *sheet, const char *text)
+{
+    put(sheet, text, strlen(text));
+}
+
 /* By hand, because printf() writes the decimal point of the program's locale.  digits: 1 or 3. */
 static void put_seconds(struct sheet *sheet, int64_t ms, unsigned digits, bool has_sign)
 {
@@ -201,47 +213,23 @@ static void put_number(struct sheet *sheet, unsigned number)
     put(sheet, text, (size_t)snprintf(text, sizeof text, "%u", number));
 }
 
-/* A lease keeps the kind of an error alone.  Its words may be gone when they are asked for. */
-static const char *unquoted(enum why why)
-{
-    static const char *const texts[WHYS_LEN] = {
-        [WHY_ERROR_LOGIN] = "the password is refused: NOAUTH or WRONGPASS",
-        [WHY_ERROR_RIGHT] = "the ACL forbids it: NOPERM",
-        [WHY_ERROR_COMMAND] = "unknown command",
-        [WHY_ERROR_REPLICA] = "it is a replica: READONLY",
-        [WHY_ERROR_CLUSTER] = "it is a node of a Redis Cluster: MOVED or CLUSTERDOWN",
-        [WHY_ERROR_LOADING] = "it is still loading its data: LOADING",
-        [WHY_ERROR_MEMORY] = "its memory is full: OOM",
-        [WHY_ERROR_DISK] = "it cannot write to its disk: MISCONF",
-        [WHY_ERROR_REPLICAS] = "it has too few replicas: NOREPLICAS",
-        [WHY_ERROR_TYPE] = "the key holds no lock: WRONGTYPE",
-        [WHY_ERROR_DATABASE] = "it has no such database",
-        [WHY_ERROR_MASTER_DOWN] = "its own master is down: MASTERDOWN",
-        [WHY_ERROR_SCRIPT] = "it lacks a script: NOSCRIPT",
-        [WHY_ERROR_CLIENTS] = "max number of clients reached",
-        [WHY_ERROR] = "it answered with an error",
-    };
-
-    return texts[why] != NULL ? texts[why] : "";
-}
-
 /* What stands for this letter of a sentence: see REASONS. */
 static void fill_in(struct sheet *sheet, const struct reason *reason, drift_time now, char letter)
 {
-    const char *words = reason->words, *error;
+    const char *words = reason->words;
     size_t first = strcspn(words, "\n");
 
     switch (letter) {
     case 'w':
-        if (words[0] == '\0') {
-            words = unquoted(reason->why);
+        if (words[0] == '\0' && kinds[reason->why].unquoted != NULL) {
+            words = kinds[reason->why].unquoted;
             first = strlen(words);
         }
         put(sheet, words, first);
         break;
     case 'v':
         words += words[first] != '\0' ? first + 1 : first;
-        put(sheet, words, strlen(words));
+        put_text(sheet, words);
         break;
     case 'm':
         put_number(sheet, reason->other + 1u);
@@ -250,8 +238,7 @@ static void fill_in(struct sheet *sheet, const struct reason *reason, drift_time
         put_number(sheet, (unsigned)reason->number);
         break;
     case 'e':
-        error = text_of_errno(reason->number);
-        put(sheet, error, strlen(error));
+        put_text(sheet, text_of_errno(reason->number));
         break;
     case 'a':
         put_seconds(sheet, reason->amount, 3, true);
@@ -264,7 +251,8 @@ static void fill_in(struct sheet *sheet, const struct reason *reason, drift_time
     }
 }
 
-size_t reason_write(const struct reason *reason, drift_time now, char *buf, size_t size)
+static size_t write_sentence(const struct reason *reason, drift_time now, const char *hint,
+                             char *buf, size_t size)
 {
     struct sheet sheet = {.buf = buf, .size = size};
     const char *at = kinds[reason->why].sentence;
@@ -273,7 +261,7 @@ size_t reason_write(const struct reason *reason, drift_time now, char *buf, size
     buf[0] = '\0';
     if (reason->why == WHY_NONE)
         return 0;
-    put(&sheet, ats[reason->at].before, strlen(ats[reason->at].before));
+    put_text(&sheet, ats[reason->at].before);
     while (*at != '\0') {
         size_t len = strcspn(at, "%");
 
@@ -284,6 +272,18 @@ size_t reason_write(const struct reason *reason, drift_time now, char *buf, size
             at += 2;
         }
     }
-    put(&sheet, ats[reason->at].behind, strlen(ats[reason->at].behind));
+    put_text(&sheet, hint != NULL ? ": " : "");
+    put_text(&sheet, hint != NULL ? hint : "");
+    put_text(&sheet, ats[reason->at].behind);
     return sheet.len;
+}
+
+size_t reason_write(const struct reason *reason, drift_time now, char *buf, size_t size)
+{
+    return write_sentence(reason, now, kinds[reason->why].hint, buf, size);
+}
+
+size_t reason_write_bare(const struct reason *reason, char *buf, size_t size)
+{
+    return write_sentence(reason, 0, NULL, buf, size);
 }

@@ -20,9 +20,22 @@
  * members. */
 #define REASON_WORDS_MAX 240
 
+/* What to do about several kinds. */
+#define CURE_NAME "correct the name in its URI, or the name server of this machine"
+#define CURE_CA                                                                        \
+    "give the CA that has signed it (--tls-ca, REDLOCK_TLS_CA), or give the master a " \
+    "certificate of your CA"
+#define CURE_OUR_CERTIFICATE                                                               \
+    "give a certificate of a CA that the master knows (--tls-cert and --tls-key), or set " \
+    "tls-auth-clients no there"
+#define CURE_TLS "see its log: it needs TLS 1.2 or later (tls-protocols)"
+#define CURE_SILENCE "see whether it hangs, and what its log says"
+#define CURE_HOST "see the limits, the rights and the routes of this machine"
+#define CURE_NOT_REDIS "give the address of a Redis master"
+
 /*
  * The kinds: a name, the message that people look up, what joins several masters with the sentence,
- * and the sentence.  In a sentence stand
+ * the sentence, and what else the kind means (kinds in reason.c).  In a sentence stand
  *
  *   %w the words, up to a newline      %v the words behind it     %m the other master, from 1
  *   %d the number                      %e the error of the system
@@ -35,88 +48,126 @@
     /* The way to the master. */                                                                   \
     X(NOT_CONNECTED, NO_CONNECTION, TEXT, "not connected yet")                                     \
     X(UNREACHED, NO_CONNECTION, TEXT, "%e")                                                        \
-    X(OWN_SYSTEM, SYSTEM, TEXT, "an error of this host: %e")                                       \
+    X(OWN_SYSTEM, SYSTEM, TEXT, "an error of this host: %e", .cure = CURE_HOST)                    \
     X(CLOSED, NO_CONNECTION, TEXT, "Server closed the connection")                                 \
     X(CONNECT_TIMEOUT, NO_CONNECTION, TEXT, "timeout while connecting")                            \
     X(UNWATCHED, SYSTEM, TEXT,                                                                     \
-      "epoll_ctl fails here: memory, or fs.epoll.max_user_watches, is used up")                    \
+      "epoll_ctl fails here: memory, or fs.epoll.max_user_watches, is used up", .cure = CURE_HOST) \
     X(NO_MEMORY, NO_MEMORY, TEXT, "out of memory")                                                 \
-    X(NO_FAMILY, NO_ADDRESS, TEXT, "the address is neither IPv4 nor IPv6")                         \
-    X(NO_ADDRESS, NO_ADDRESS, VERB, "cannot resolve the name: the name has no address")            \
-    X(NO_NAME, NO_ADDRESS, VERB, "cannot resolve the name: %w")                                    \
-    X(NAME_SYSTEM, NO_ADDRESS, VERB, "cannot resolve the name: %e")                                \
+    X(NO_FAMILY, NO_ADDRESS, TEXT, "the address is neither IPv4 nor IPv6", .cure = CURE_NAME)      \
+    X(NO_ADDRESS, NO_ADDRESS, VERB, "cannot resolve the name: the name has no address",            \
+      .cure = CURE_NAME)                                                                           \
+    X(NO_NAME, NO_ADDRESS, VERB, "cannot resolve the name: %w", .cure = CURE_NAME)                 \
+    X(NAME_SYSTEM, NO_ADDRESS, VERB, "cannot resolve the name: %e", .cure = CURE_NAME)             \
     X(NAME_START, SYSTEM, VERB, "cannot start to resolve the name: %e")                            \
-    X(NAME_TIMEOUT, NO_ADDRESS, TEXT, "timeout while resolving the name")                          \
-    X(TLS_UNSET, TLS_FAILED, TEXT, "TLS is not set up")                                            \
+    X(NAME_TIMEOUT, NO_ADDRESS, TEXT, "timeout while resolving the name", .cure = CURE_NAME)       \
+    X(TLS_UNSET, TLS_FAILED, TEXT, "TLS is not set up", .cure = CURE_TLS)                          \
     X(TLS_PLAIN, TLS_FAILED, TEXT,                                                                 \
-      "TLS: the server does not speak TLS at this port (if that is right, write redis://)")        \
-    X(TLS_CERTIFICATE, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w")      \
-    X(TLS_EXPIRED, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w")          \
-    X(TLS_EARLY, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w")            \
+      "TLS: the server does not speak TLS at this port (if that is right, write redis://)",        \
+      .cure = "write redis:// in its URI, or give the port that has TLS")                          \
+    X(TLS_CERTIFICATE, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w",      \
+      .cure = CURE_CA)                                                                             \
+    X(TLS_EXPIRED, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w",          \
+      .cure = "give it a certificate that is valid (tls-cert-file), and restart it")               \
+    X(TLS_EARLY, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w",            \
+      .cure = "set the clock of this machine right, or give the master another certificate")       \
     X(TLS_CA, TLS_CERTIFICATE, TEXT,                                                               \
-      "TLS: the server's certificate is refused: %w (its CA is not in tls_ca; redlock: --tls-ca)") \
+      "TLS: the server's certificate is refused: %w (its CA is not in tls_ca; redlock: --tls-ca)", \
+      .cure = CURE_CA)                                                                             \
     X(TLS_NAME, TLS_CERTIFICATE, TEXT,                                                             \
-      "TLS: the server's certificate is refused: %w: it is not for %v")                            \
-    X(TLS_REFUSED, TLS_FAILED, TEXT, "TLS: the server refuses: %w")                                \
-    X(TLS_BAD_US, TLS_FAILED, TEXT, "TLS: the server refuses: %w")                                 \
+      "TLS: the server's certificate is refused: %w: it is not for %v",                            \
+      .cure = "write a name of its certificate into the URI, or give --tls-server-name, or make "  \
+              "a certificate with this name")                                                      \
+    X(TLS_REFUSED, TLS_FAILED, TEXT, "TLS: the server refuses: %w", .cure = CURE_TLS)              \
+    X(TLS_BAD_US, TLS_FAILED, TEXT, "TLS: the server refuses: %w", .cure = CURE_OUR_CERTIFICATE)   \
     X(TLS_UNKNOWN_US, TLS_FAILED, TEXT,                                                            \
       "TLS: the server refuses: %w (give tls_cert and tls_key; redlock: --tls-cert and "           \
-      "--tls-key)")                                                                                \
-    X(TLS_ERROR, TLS_FAILED, TEXT, "TLS: %w")                                                      \
-    X(TLS_UNREAD, TLS_FAILED, TEXT, "TLS: the server does not read the answers that it wants")     \
+      "--tls-key)",                                                                                \
+      .cure = CURE_OUR_CERTIFICATE)                                                                \
+    X(TLS_ERROR, TLS_FAILED, TEXT, "TLS: %w", .cure = CURE_TLS)                                    \
+    X(TLS_UNREAD, TLS_FAILED, TEXT, "TLS: the server does not read the answers that it wants",     \
+      .cure = CURE_TLS)                                                                            \
     X(TLS_SILENT, NO_ANSWER, TEXT,                                                                 \
       "connected, but does not answer the TLS handshake (if this port is without TLS, write "      \
-      "redis://)")                                                                                 \
+      "redis://)",                                                                                 \
+      .cure = CURE_SILENCE)                                                                        \
     X(TLS_HALT, NO_ANSWER, TEXT,                                                                   \
-      "connected, but does not answer: the TLS handshake came to a halt")                          \
+      "connected, but does not answer: the TLS handshake came to a halt", .cure = CURE_SILENCE)    \
     /* What answers there. */                                                                      \
-    X(UNANSWERED, NO_ANSWER, TEXT, "connected, but has not answered yet")                          \
-    X(SILENT, NO_ANSWER, TEXT, "connected, but does not answer")                                   \
-    X(SILENT_NOW, NO_ANSWER, VERB, "does not answer any more")                                     \
-    X(HANGS, NO_ANSWER, VERB, "takes commands and does not answer")                                \
-    X(DEAF, NO_ANSWER, VERB, "takes no commands")                                                  \
-    X(LATE, NO_ANSWER, VERB, "does not answer in time")                                            \
+    X(UNANSWERED, NO_ANSWER, TEXT, "connected, but has not answered yet", .cure = CURE_SILENCE)    \
+    X(SILENT, NO_ANSWER, TEXT, "connected, but does not answer", .cure = CURE_SILENCE)             \
+    X(SILENT_NOW, NO_ANSWER, VERB, "does not answer any more", .cure = CURE_SILENCE)               \
+    X(HANGS, NO_ANSWER, VERB, "takes commands and does not answer", .cure = CURE_SILENCE)          \
+    X(DEAF, NO_ANSWER, VERB, "takes no commands", .cure = CURE_SILENCE)                            \
+    X(LATE, NO_ANSWER, VERB, "does not answer in time", .cure = CURE_SILENCE)                      \
     X(UNCHECKED, NO_ANSWER, TEXT,                                                                  \
-      "the restart guard has not checked it yet; the connect timeout is %d ms")                    \
+      "the restart guard has not checked it yet; the connect timeout is %d ms",                    \
+      .cure = CURE_SILENCE)                                                                        \
     X(UNASKED, NOT_REDIS, TEXT, "sent a reply without a request")                                  \
     X(TOO_LONG, MASTER_ERROR, TEXT, "sent an answer that is too long or too deep")                 \
-    X(GARBAGE, NOT_REDIS, TEXT, "answered with garbage")                                           \
-    X(NO_PROTOCOL, NOT_REDIS, TEXT, "answered with garbage: %w (not a Redis server?)")             \
-    X(BAD_PROTOCOL, NOT_REDIS, TEXT, "answered with garbage: %w")                                  \
+    X(GARBAGE, NOT_REDIS, TEXT, "answered with garbage", .cure = CURE_NOT_REDIS)                   \
+    X(NO_PROTOCOL, NOT_REDIS, TEXT, "answered with garbage: %w (not a Redis server?)",             \
+      .cure = CURE_NOT_REDIS)                                                                      \
+    X(BAD_PROTOCOL, NOT_REDIS, TEXT, "answered with garbage: %w", .cure = CURE_NOT_REDIS)          \
     X(BAD_FIELD, BAD_MARKER, TEXT, "answered with garbage: the field %w of %v")                    \
-    X(DIGEST, NOT_REDIS, TEXT, "gave another digest than ours: not a Redis?")                      \
-    X(REPLICA, REPLICA, VERB, "is a replica, not a master")                                        \
-    X(CLUSTER, CLUSTER, VERB, "is a node of a Redis Cluster, not a master by itself")              \
-    X(SENTINEL, SENTINEL, VERB, "is a Sentinel, not a master: give the servers themselves")        \
-    X(LOADING, LOADING, VERB, "is still loading its data")                                         \
+    X(DIGEST, NOT_REDIS, TEXT, "gave another digest than ours: not a Redis?",                      \
+      .cure = CURE_NOT_REDIS)                                                                      \
+    X(REPLICA, REPLICA, VERB, "is a replica, not a master",                                        \
+      .cure = "give the address of a master, or make it one (REPLICAOF NO ONE, and no replicaof "  \
+              "in redis.conf)")                                                                    \
+    X(CLUSTER, CLUSTER, VERB, "is a node of a Redis Cluster, not a master by itself",              \
+      .cure = "set cluster-enabled no in redis.conf, or give another server")                      \
+    X(SENTINEL, SENTINEL, VERB, "is a Sentinel, not a master",                                     \
+      .hint = "give the servers themselves",                                                       \
+      .cure = "give the addresses of Redis masters themselves")                                    \
+    X(LOADING, LOADING, VERB, "is still loading its data", .cure = "wait, and run doctor again")   \
     X(TWIN, SAME_SERVER, VERB, "is the same server as master %m (%w)")                             \
     X(NO_RUN_ID, NO_COMMAND, TEXT, "INFO reports no run_id, which the restart guard needs")        \
-    X(NO_INFO, NO_RIGHT, TEXT, "the ACL forbids INFO, which the restart guard needs: NOPERM")      \
+    X(NO_INFO, NO_RIGHT, TEXT, "the ACL forbids INFO, which the restart guard needs: NOPERM",      \
+      .refuses_user = true)                                                                        \
     X(NO_LOGIN, WRONG_PASSWORD, VERB,                                                              \
-      "needs a password in the list of masters, as in redis://:PASSWORD@HOST:PORT: %w")            \
+      "needs a password in the list of masters, as in redis://:PASSWORD@HOST:PORT: %w",            \
+      .refuses_user = true,                                                                        \
+      .cure = "put a password into its URI, in the list of masters (redis://:PASSWORD@HOST:PORT)") \
     X(NO_LOGIN_TLS, WRONG_PASSWORD, VERB,                                                          \
-      "needs a password in the list of masters, as in rediss://:PASSWORD@HOST:PORT: %w")           \
-    /* Errors of Redis, from first to last (wire/redis_error.h).  reason.c has words for those     \
-     * whose own are not known any more. */                                                        \
-    X(ERROR_LOGIN, WRONG_PASSWORD, TEXT, "%w")                                                     \
-    X(ERROR_RIGHT, NO_RIGHT, TEXT, "%w")                                                           \
-    X(ERROR_COMMAND, NO_COMMAND, TEXT, "%w")                                                       \
-    X(ERROR_REPLICA, REPLICA, TEXT, "%w")                                                          \
-    X(ERROR_CLUSTER, CLUSTER, TEXT, "%w")                                                          \
-    X(ERROR_LOADING, LOADING, TEXT, "%w")                                                          \
-    X(ERROR_MEMORY, FULL, TEXT, "%w")                                                              \
-    X(ERROR_DISK, FULL, TEXT, "%w")                                                                \
-    X(ERROR_BUSY, BUSY, VERB, "is busy with a script of another program: SCRIPT KILL, or wait")    \
-    X(ERROR_PROTECTED, PROTECTED_MODE, VERB,                                                       \
-      "is in protected mode, which refuses other hosts: set a password there (production.md, "     \
-      "section 4), and write it into the list of masters")                                         \
-    X(ERROR_REPLICAS, FEW_REPLICAS, TEXT, "%w")                                                    \
-    X(ERROR_TYPE, FOREIGN_KEY, TEXT, "%w")                                                         \
-    X(ERROR_DATABASE, NO_DATABASE, TEXT, "%w")                                                     \
-    X(ERROR_MASTER_DOWN, MASTER_ERROR, TEXT, "%w")                                                 \
-    X(ERROR_SCRIPT, MASTER_ERROR, TEXT, "%w")                                                      \
-    X(ERROR_CLIENTS, MASTER_ERROR, TEXT, "%w")                                                     \
-    X(ERROR, MASTER_ERROR, TEXT, "%w")                                                             \
+      "needs a password in the list of masters, as in rediss://:PASSWORD@HOST:PORT: %w",           \
+      .refuses_user = true,                                                                        \
+      .cure =                                                                                      \
+          "put a password into its URI, in the list of masters (rediss://:PASSWORD@HOST:PORT)")    \
+    /* Errors of Redis, from first to last (wire/redis_error.h). */                                \
+    X(ERROR_LOGIN, WRONG_PASSWORD, TEXT, "%w", .refuses_user = true,                               \
+      .unquoted = "the password is refused: NOAUTH or WRONGPASS")                                  \
+    X(ERROR_RIGHT, NO_RIGHT, TEXT, "%w", .refuses_user = true,                                     \
+      .unquoted = "the ACL forbids it: NOPERM")                                                    \
+    X(ERROR_COMMAND, NO_COMMAND, TEXT, "%w", .unquoted = "unknown command",                        \
+      .cure = "make this command available: no rename-command, and Redis 6 or later")              \
+    X(ERROR_REPLICA, REPLICA, TEXT, "%w", .unquoted = "it is a replica: READONLY",                 \
+      .cure = "make it a master again (REPLICAOF NO ONE)")                                         \
+    X(ERROR_CLUSTER, CLUSTER, TEXT, "%w",                                                          \
+      .unquoted = "it is a node of a Redis Cluster: MOVED or CLUSTERDOWN")                         \
+    X(ERROR_LOADING, LOADING, TEXT, "%w", .unquoted = "it is still loading its data: LOADING")     \
+    X(ERROR_MEMORY, FULL, TEXT, "%w", .unquoted = "its memory is full: OOM",                       \
+      .cure = "give it memory: a larger maxmemory, or fewer keys")                                 \
+    X(ERROR_DISK, FULL, TEXT, "%w", .unquoted = "it cannot write to its disk: MISCONF",            \
+      .cure = "see its log: it cannot write to its disk")                                          \
+    X(ERROR_BUSY, BUSY, VERB, "is busy with a script of another program",                          \
+      .hint = "SCRIPT KILL, or wait",                                                              \
+      .cure = "wait until this script ends, or end it (SCRIPT KILL, or FUNCTION KILL)")            \
+    X(ERROR_PROTECTED, PROTECTED_MODE, VERB, "is in protected mode, which refuses other hosts",    \
+      .hint = "set a password there (production.md, section 4), and write it into the list of "    \
+              "masters",                                                                           \
+      .cure = "make users with passwords there (production.md, 4), and write them into the list; " \
+              "or, where no stranger reaches it, CONFIG SET protected-mode no, and in redis.conf") \
+    X(ERROR_REPLICAS, FEW_REPLICAS, TEXT, "%w", .unquoted = "it has too few replicas: NOREPLICAS", \
+      .cure = "set min-replicas-to-write 0: masters of a lock need no replicas")                   \
+    X(ERROR_TYPE, FOREIGN_KEY, TEXT, "%w", .unquoted = "the key holds no lock: WRONGTYPE")         \
+    X(ERROR_DATABASE, NO_DATABASE, TEXT, "%w", .unquoted = "it has no such database")              \
+    X(ERROR_MASTER_DOWN, MASTER_ERROR, TEXT, "%w",                                                 \
+      .unquoted = "its own master is down: MASTERDOWN")                                            \
+    X(ERROR_SCRIPT, MASTER_ERROR, TEXT, "%w", .unquoted = "it lacks a script: NOSCRIPT")           \
+    X(ERROR_CLIENTS, MASTER_ERROR, TEXT, "%w", .unquoted = "max number of clients reached",        \
+      .cure = "raise maxclients (CONFIG SET maxclients, and in redis.conf), or close connections") \
+    X(ERROR, MASTER_ERROR, TEXT, "%w", .unquoted = "it answered with an error")                    \
     /* Its marker. */                                                                              \
     X(WARMING_KNOWN, WARMING, VERB,                                                                \
       "is warming up: it may have lost its data, and may vote in at most %t s")                    \
@@ -143,7 +194,9 @@
     /* A member that does not answer may know a newer set, in which enough remember. */            \
     X(FORGOTTEN, SET_FORGOTTEN, VERB,                                                              \
       "lost its data, and too few members that answer remember the set: locks stay refused until " \
-      "others come back, or `redlock members rescue`")                                             \
+      "others come back, or `redlock members rescue`",                                             \
+      .cure = "bring back members that do not answer, or else run redlock members "                \
+              "--i-know-what-is-lost - rescue with the whole list: redlock help set-forgotten")    \
     X(LOST_DATA, WARMING, VERB, "has lost its data")                                               \
     X(COPY, SAME_EPOCH, VERB,                                                                      \
       "has the same epoch as master %m: the data of one are a copy, and must be emptied (redlock " \
@@ -182,7 +235,7 @@
     X(CLOCK_OFF, CLOCK, ITS,                                                                       \
       "its wall clock is %a s off those of the others, and it may not vote for %t s")              \
     /* What a lease saw. */                                                                        \
-    X(NO_ANSWER, NO_ANSWER, TEXT, "no answer within %d ms")                                        \
+    X(NO_ANSWER, NO_ANSWER, TEXT, "no answer within %d ms", .cure = CURE_SILENCE)                  \
     X(NOT_STORED, NOT_STORED, VERB, "does not store it")                                           \
     X(NOT_STORED_NOW, NOT_STORED, VERB, "does not store it any more")                              \
     X(QUEUE_FULL, OVERLOADED, ITS, "its queue of commands is full")                                \
@@ -196,7 +249,7 @@
       "noeviction")                                                                                \
     X(FORGETS, PERSISTENCE, TEXT, "appendonly is no: it loses its locks when it restarts")
 
-#define REASON_NAME(name, message, form, sentence) WHY_##name,
+#define REASON_NAME(name, ...) WHY_##name,
 enum why { WHY_NONE, REASONS(REASON_NAME) WHYS_LEN };
 #undef REASON_NAME
 
@@ -227,7 +280,7 @@ struct reason {
 /* Make a reason without anything else.  Makers of others begin with it. */
 void reason_set(struct reason *ret_reason, enum why why);
 /* With words from outside, which are cleaned and may be cut.  second: what stands for %v, or NULL.
- */
+ * A sentence without %w drops them. */
 void reason_quote(struct reason *ret_reason, enum why why, const char *words, const char *second);
 /* Say what the words answer.  A sentence whose subject is the master does not need that. */
 void reason_answers(struct reason *reason, enum reason_at at);
@@ -237,8 +290,12 @@ void reason_of_errno(struct reason *ret_reason, int error);
 /* The identifier that people look up.  MSG_NONE: nothing is wrong. */
 enum msg reason_message(const struct reason *reason);
 
-/* The status of a call that fails for this reason alone. */
-int reason_status(const struct reason *reason);
+/* True: the master refuses this user, who has not logged in, or has no right.  All other kinds
+ * leave it to the state of the masters why a call fails (core/outlook.h). */
+bool reason_refuses_user(enum why why);
+
+/* What to do about it, in one line.  NULL: nothing is known that helps. */
+const char *reason_cure(const struct reason *reason);
 
 /* True: the same reason, but for the time until it may be over. */
 bool reason_is_same(const struct reason *a, const struct reason *b);
@@ -249,10 +306,13 @@ bool reason_takes_each(const struct reason *reason);
 /* What joins several masters with the sentence: ": ", ": each " or ", each: ". */
 const char *reason_joint(const struct reason *reason);
 
-/* The longest sentence, with a NUL. */
-#define REASON_TEXT_MAX (REASON_WORDS_MAX + 200)
+/* The longest sentence, with a NUL (test-error). */
+#define REASON_TEXT_MAX (REASON_WORDS_MAX + 220)
 
 /* Write the sentence.  Returns as snprintf().  NONE: "". */
 size_t reason_write(const struct reason *reason, drift_time now, char *buf, size_t size);
+
+/* The same for a reader who also gets reason_cure(): without the hint. */
+size_t reason_write_bare(const struct reason *reason, char *buf, size_t size);
 
 #endif /* REDLOCK_REASON_H */

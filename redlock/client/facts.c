@@ -139,18 +139,18 @@ int redlock_reason(struct redlock *rl, unsigned number, struct redlock_reason *r
 
 int redlock_ready(struct redlock *rl, uint32_t *ret_ms)
 {
+    struct outlook_view view;
     enum outlook outlook;
-    drift_span left;
     int status = client_enter(rl);
 
     if (status != REDLOCK_OK)
         return error_wrap(status, "ready");
-    outlook = masters_outlook(&rl->masters, 0, env_now(&rl->env), &left);
+    outlook = masters_outlook(&rl->masters, 0, env_now(&rl->env), &view);
     status = outlook == OUTLOOK_WELL ? REDLOCK_OK : outlook_status(outlook);
     if (status != REDLOCK_OK)
-        explain_ready(&rl->leases, status);
+        explain_ready(&rl->leases, status, outlook_deciding(&view, status));
     if (ret_ms != NULL && (status == REDLOCK_OK || status == REDLOCK_NOT_READY))
-        *ret_ms = drift_to_ms_up(left);
+        *ret_ms = drift_to_ms_up(outlook_left(&view));
     client_leave(rl);
     return status;
 }

@@ -27,7 +27,6 @@ struct error;
 struct reply;
 struct uri;
 
-#define INSPECT_TEXT_MAX REASON_TEXT_MAX
 #define INSPECT_IN_FLIGHT_MAX 16384 /* Locks in flight: a link takes twice as many commands. */
 
 struct tls_context;
@@ -67,7 +66,7 @@ bool inspect_may_hold(struct redlock *rl);
 /* What is wrong with a master: what people read, and look up.  MSG_NONE, "": nothing. */
 struct remark {
     enum msg message;
-    char text[INSPECT_TEXT_MAX];
+    char text[REASON_TEXT_MAX];
 };
 
 struct inspect_master {

@@ -50,6 +50,16 @@ int outlook_status(enum outlook outlook)
     return REDLOCK_UNREACHABLE;
 }
 
+quorum_mask outlook_deciding(const struct outlook_view *view, int status)
+{
+    quorum_mask masters = 0;
+
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
+        if (view->masters[m] != OUTLOOK_WELL && outlook_status(view->masters[m]) == status)
+            masters |= mask_of(m);
+    return masters;
+}
+
 bool outlook_is_status(int status)
 {
     return status == REDLOCK_UNREACHABLE || status == REDLOCK_NOT_READY ||

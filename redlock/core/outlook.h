@@ -39,6 +39,9 @@ enum outlook outlook_judge(const struct outlook_view *view);
 /* The status of a call that the trouble ended, with too few votes. */
 int outlook_status(enum outlook outlook);
 
+/* Masters whose trouble alone would end a call with this status. */
+quorum_mask outlook_deciding(const struct outlook_view *view, int status);
+
 /* True for each of these statuses. */
 bool outlook_is_status(int status);
 

@@ -33,7 +33,7 @@ void counts_on_refusal(const struct redlock_lease *lease, unsigned master, const
 {
     struct peer_counts *counts = &lease->leases->masters->peers.counts[master];
 
-    if (redis_error_is_refusal(vote->why))
+    if (reason_refuses_user(vote->why))
         counts->forbidden++;
     else if (vote->vote == QUORUM_VOTE_VOID || vote->outdated || !has_reason)
         counts->void_state++;

@@ -93,9 +93,9 @@ static void list_nothing(struct error *ret_list)
     ret_list->blame.masters = 0;
 }
 
-/* Write the list behind the first bytes of a text, up to that size.  status: that of the call which
- * failed.  The troubles that led to it come first. */
-static void list_troubles(const struct leases *leases, struct answers answers, int status,
+/* Write the list behind the first bytes of a text, up to that size.  The troubles of the masters
+ * that decided come first. */
+static void list_troubles(const struct leases *leases, struct answers answers, quorum_mask deciding,
                           size_t from, size_t size, struct error *ret_list)
 {
     const struct masters *masters = leases->masters;
@@ -106,21 +106,22 @@ static void list_troubles(const struct leases *leases, struct answers answers, i
         troubles[m].name = masters_name(masters, m);
         trouble_of(leases, m, &answers, &troubles[m].why);
     }
-    troubles_weigh(troubles, masters->peers.len, &masters->peers.members, status);
+    troubles_weigh(troubles, masters->peers.len, &masters->peers.members, deciding);
     troubles_list(troubles, masters->peers.len, now, ret_list->text + from, size - from,
                   &ret_list->parts);
     error_shift(&ret_list->parts, from);
     blame_init(&ret_list->blame, leases, now);
     for (unsigned m = 0; m < masters->peers.len; m++)
         if (troubles[m].why.why != WHY_NONE)
-            blame_add(&ret_list->blame, m, troubles[m].name, &troubles[m].why, troubles[m].decides);
+            blame_add(&ret_list->blame, m, troubles[m].name, &troubles[m].why,
+                      (deciding & mask_of(m)) != 0);
 }
 
-void explain_ready(const struct leases *leases, int status)
+void explain_ready(const struct leases *leases, int status, quorum_mask deciding)
 {
     struct error list;
 
-    list_troubles(leases, (struct answers){0}, status, 0, LIST_MAX, &list);
+    list_troubles(leases, (struct answers){0}, deciding, 0, LIST_MAX, &list);
     (void)error_set(status, "ready: %s", redlock_strerror(status));
     error_list(&list);
 }
@@ -195,27 +196,14 @@ static struct answers answers_of_op(const struct redlock_lease *lease)
     return (struct answers){.why = lease->why, .silent = lease->silent};
 }
 
-void explain_end(const struct redlock_lease *lease, enum lease_op op, int status)
+/* Set the message of an operation, with its list. */
+static void set_end(const struct redlock_lease *lease, enum lease_op op, int status,
+                    const struct error *list)
 {
-    char name[QUOTED_MAX];
     const char *why = redlock_strerror(status);
-    struct error list;
-    char taken[48];
+    char name[QUOTED_MAX], taken[48];
 
-    if (status == REDLOCK_OK) {
-        error_clear();
-        return;
-    }
     quote_names(lease, name, sizeof name);
-    list_nothing(&list);
-    if (outlook_is_status(status) || status == REDLOCK_TOO_LATE)
-        list_troubles(lease->leases, answers_of_op(lease), status, 0, LIST_MAX, &list);
-    if (status == REDLOCK_CONTENDED && lease_kind(lease)->explain != NULL) {
-        enum msg kind = lease_kind(lease)->explain(lease, list.text, LIST_MAX);
-
-        list.parts.list[0] = (struct error_part){.message = (uint8_t)kind};
-        list.parts.len = 1;
-    }
     if (op == LEASE_OP_EXTEND && is_revoked(lease))
         why = lease->leases->revoked.text;
     else if (status == REDLOCK_LOST && op == LEASE_OP_EXTEND && lease_remaining_ms(lease) > 0)
@@ -231,7 +219,27 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
     if (status == REDLOCK_E_STATE) /* Only a close gives this status to an operation under way. */
         why = "the client was closed meanwhile";
     (void)error_set(status, "%s %s: %s", op_name(op), name, why);
-    error_list(&list);
+    error_list(list);
+}
+
+void explain_end(const struct redlock_lease *lease, enum lease_op op, int status)
+{
+    struct error list;
+
+    if (status == REDLOCK_OK) {
+        error_clear();
+        return;
+    }
+    list_nothing(&list);
+    if (outlook_is_status(status) || status == REDLOCK_TOO_LATE)
+        list_troubles(lease->leases, answers_of_op(lease), lease->deciding, 0, LIST_MAX, &list);
+    if (status == REDLOCK_CONTENDED && lease_kind(lease)->explain != NULL) {
+        enum msg kind = lease_kind(lease)->explain(lease, list.text, LIST_MAX);
+
+        list.parts.list[0] = (struct error_part){.message = (uint8_t)kind};
+        list.parts.len = 1;
+    }
+    set_end(lease, op, status, &list);
 }
 
 void explain_unconfirmed(const struct redlock_lease *lease)
@@ -240,8 +248,7 @@ void explain_unconfirmed(const struct redlock_lease *lease)
     struct error list;
 
     quote_names(lease, name, sizeof name);
-    list_troubles(lease->leases, answers_of_op(lease), REDLOCK_UNREACHABLE, 0, sizeof list.text,
-                  &list);
+    list_troubles(lease->leases, answers_of_op(lease), lease->deciding, 0, sizeof list.text, &list);
     env_log(lease->leases->env, REDLOCK_LOG_WARNING, MSG_NO_MAJORITY, "release %s: %s%s%s", name,
             why_unconfirmed(&list), list.text[0] != '\0' ? ": " : "", list.text);
 }
@@ -249,19 +256,20 @@ void explain_unconfirmed(const struct redlock_lease *lease)
 int explain_wait(const struct redlock_lease *lease)
 {
     const struct leases *leases = lease->leases;
+    struct outlook_view view;
     struct error list;
-    drift_span left;
-    enum outlook outlook;
+    int status;
 
     if (!lease_is_waiting(lease) || lease->q.contended)
         return REDLOCK_OK;
-    outlook = masters_outlook(leases->masters, lease_refused(lease), env_now(leases->env), &left);
-    list_troubles(leases, answers_of_op(lease), outlook_status(outlook), 0, sizeof list.text,
+    status = outlook_status(
+        masters_outlook(leases->masters, lease_refused(lease), env_now(leases->env), &view));
+    list_troubles(leases, answers_of_op(lease), outlook_deciding(&view, status), 0, LIST_MAX,
                   &list);
-    if (list.text[0] == 0)
+    if (list.text[0] == '\0')
         return REDLOCK_OK;
-    explain_end(lease, LEASE_OP_LOCK, outlook_status(outlook));
-    return outlook_status(outlook);
+    set_end(lease, LEASE_OP_LOCK, status, &list);
+    return status;
 }
 
 /* Masters that store the lock while it is held, as far as is known. */
@@ -328,7 +336,8 @@ enum msg explain_loss(const struct redlock_lease *lease, size_t size, struct err
         return MSG_NONE;
     if (quorum_is_held(&lease->q))
         len = count_renewals(members, renewed, ret_list->text, size);
-    list_troubles(lease->leases, answers_of(lease), REDLOCK_UNREACHABLE, len, size, ret_list);
+    /* Whatever kept it from being renewed decided. */
+    list_troubles(lease->leases, answers_of(lease), (quorum_mask)~0u, len, size, ret_list);
     return members_decide(members, members_all(members) & (quorum_mask)~lease->gone)
                ? MSG_NO_MAJORITY
                : MSG_NOT_STORED;

@@ -14,8 +14,9 @@ void explain_end(const struct redlock_lease *lease, enum lease_op op, int status
  * at the end of a scope in C++. */
 void explain_unconfirmed(const struct redlock_lease *lease);
 
-/* Set the thread's message, and whom it blames: why too few masters may vote. */
-void explain_ready(const struct leases *leases, int status);
+/* Set the thread's message, and whom it blames: why too few masters may vote.  deciding: masters
+ * whose trouble alone would give this status. */
+void explain_ready(const struct leases *leases, int status, quorum_mask deciding);
 
 /* Set the thread's message: which masters keep the lock from being acquired.  Returns the status
  * that the call would end with.  REDLOCK_OK, and no message: no master is at fault.  Another client

@@ -367,12 +367,19 @@ static void on_lost(struct redlock_lease *lease)
 }
 
 /* Too few masters voted.  Returns the status that says why. */
-static int name_trouble(const struct redlock_lease *lease, quorum_mask failed, drift_time now)
+static int name_trouble(struct redlock_lease *lease, quorum_mask failed, drift_time now)
 {
-    const struct masters *masters = lease->leases->masters;
+    struct outlook_view view;
+    int status;
 
-    return outlook_status(
-        masters_outlook_of(masters, failed | lease->silent, lease_refused(lease), now));
+    /* Each failure of a release is UNREACHABLE. */
+    lease->deciding = (quorum_mask)~0u;
+    if (lease->op == LEASE_OP_UNLOCK)
+        return REDLOCK_UNREACHABLE;
+    status = outlook_status(masters_outlook_of(lease->leases->masters, failed | lease->silent,
+                                               lease_refused(lease), now, &view));
+    lease->deciding = outlook_deciding(&view, status);
+    return status;
 }
 
 void lease_step(struct redlock_lease *lease, struct quorum_event *event)
@@ -414,7 +421,8 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
     if (!actions.ended)
         return;
     lease->silent = event->type == QUORUM_EV_TIMER ? owing : 0;
-    if (actions.status == REDLOCK_UNREACHABLE && lease->op != LEASE_OP_UNLOCK)
+    lease->deciding = 0;
+    if (actions.status == REDLOCK_UNREACHABLE)
         actions.status = name_trouble(lease, actions.failed, event->now);
     leases->env->stats.raised += lease->op == LEASE_OP_LOCK && actions.status == REDLOCK_OK &&
                                  event->type == QUORUM_EV_REPLY &&
@@ -580,6 +588,7 @@ void leases_on_set(struct leases *leases, quorum_mask joined, quorum_mask left)
         if (lease == NULL)
             continue;
         lease->silent &= (quorum_mask)~left;
+        lease->deciding &= (quorum_mask)~left;
         for (unsigned m = 0; left >> m != 0; m++)
             if (left & mask_of(m))
                 lease->why[m] = WHY_NONE;

@@ -56,6 +56,8 @@ struct redlock_lease {
     uint8_t token_len;    /* The length of the token and its note. */
     /* Masters that had not answered when the operation, or the latest extension, timed out. */
     quorum_mask silent;
+    /* Masters whose trouble alone would have ended the latest operation with its status. */
+    quorum_mask deciding;
     quorum_mask gone; /* Masters that said, when asked to extend it, that they do not store it. */
     uint16_t name_len;
     /* enum why: what the latest answer of each master to this lease says is wrong.  Its words are
@@ -184,7 +186,7 @@ static inline quorum_mask lease_refused(const struct redlock_lease *lease)
     quorum_mask refused = 0;
 
     for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
-        if (redis_error_is_refusal((enum why)lease->why[m]))
+        if (reason_refuses_user((enum why)lease->why[m]))
             refused |= mask_of(m);
     return refused & (quorum_mask)~lease->silent;
 }

@@ -24,13 +24,23 @@ static bool is_any(const struct trouble *trouble)
     return trouble->why.why != WHY_NONE;
 }
 
+static bool is_of(const struct trouble *troubles, unsigned troubles_len, quorum_mask masters,
+                  const struct reason *why)
+{
+    for (unsigned m = 0; m < troubles_len; m++)
+        if ((masters & mask_of(m)) != 0 && reason_is_same(&troubles[m].why, why))
+            return true;
+    return false;
+}
+
 void troubles_weigh(struct trouble *troubles, unsigned troubles_len, const struct members *members,
-                    int status)
+                    quorum_mask deciding)
 {
     quorum_mask well = 0, all = members_all(members);
 
     for (unsigned m = 0; m < troubles_len; m++) {
-        troubles[m].decides = is_any(&troubles[m]) && reason_status(&troubles[m].why) == status;
+        troubles[m].decides =
+            is_any(&troubles[m]) && is_of(troubles, troubles_len, deciding, &troubles[m].why);
         if (!is_any(&troubles[m]) || is_open(&troubles[m]))
             well |= mask_of(m);
     }

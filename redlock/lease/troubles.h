@@ -18,15 +18,16 @@
 struct trouble {
     const char *name;  /* The place of the master: "10.0.0.5:6379". */
     struct reason why; /* What is wrong with it.  NONE: nothing. */
-    bool decides;      /* It is of the kind that the call failed for.  Equal for equal reasons. */
+    bool decides;      /* So few voted for this reason.  Equal for equal reasons. */
 };
 
 /*
- * Find the troubles for which a call failed with status.  Remove those of masters that have not
- * answered yet and may still do so, unless their votes would have been enough.
+ * Find the reasons for which a call failed: those of the masters that decided (outlook.h).  Remove
+ * the troubles of masters that have not answered yet and may still do so, unless their votes would
+ * have been enough.
  */
 void troubles_weigh(struct trouble *troubles, unsigned troubles_len, const struct members *members,
-                    int status);
+                    quorum_mask deciding);
 
 /*
  * Write the troubles, by groups; masters are numbered from 1.  The groups that decide come first,

@@ -257,7 +257,7 @@ static void learn(enum handshake_step step, const struct reply *reply, const cha
     if (step == HANDSHAKE_INFO) {
         info->syncs = false;
         info->forbids =
-            reply->type == REPLY_ERROR && redis_error_is_refusal(redis_error_kind(reply->text));
+            reply->type == REPLY_ERROR && reason_refuses_user(redis_error_kind(reply->text));
         read_info(reply, password, info);
     } else if (step == HANDSHAKE_FSYNC) {
         info->syncs = told && strcmp(reply->text, "always") == 0;

@@ -425,22 +425,17 @@ bool masters_on_alarm(struct masters *masters, const struct alarm *alarm)
 /* ---- Outlook ---- */
 
 enum outlook masters_outlook(const struct masters *masters, quorum_mask refused, drift_time now,
-                             drift_span *ret_left)
+                             struct outlook_view *ret_view)
 {
-    struct outlook_view view;
-
-    prospect_of_all(&masters->prospect, refused, now, &view);
-    *ret_left = outlook_left(&view);
-    return outlook_judge(&view);
+    prospect_of_all(&masters->prospect, refused, now, ret_view);
+    return outlook_judge(ret_view);
 }
 
 enum outlook masters_outlook_of(const struct masters *masters, quorum_mask failed,
-                                quorum_mask refused, drift_time now)
+                                quorum_mask refused, drift_time now, struct outlook_view *ret_view)
 {
-    struct outlook_view view;
-
-    prospect_of_failed(&masters->prospect, failed, refused, now, &view);
-    return outlook_judge(&view);
+    prospect_of_failed(&masters->prospect, failed, refused, now, ret_view);
+    return outlook_judge(ret_view);
 }
 
 /* ---- One link ---- */

@@ -110,12 +110,12 @@ void masters_write(struct masters *masters);
 /* Handle an alarm.  Returns false if the alarm belongs to no master. */
 bool masters_on_alarm(struct masters *masters, const struct alarm *alarm);
 
-/* What keeps a majority from voting now, and for how long (outlook.h). */
+/* What keeps a majority from voting now, and what keeps each master (outlook.h). */
 enum outlook masters_outlook(const struct masters *masters, quorum_mask refused, drift_time now,
-                             drift_span *ret_left);
+                             struct outlook_view *ret_view);
 /* What made an operation fail.  failed: masters that were asked, and gave no vote. */
 enum outlook masters_outlook_of(const struct masters *masters, quorum_mask failed,
-                                quorum_mask refused, drift_time now);
+                                quorum_mask refused, drift_time now, struct outlook_view *ret_view);
 
 /* Functions of one link: see link.h. */
 void masters_note(struct masters *masters, unsigned m, const struct reason *why);

@@ -38,8 +38,7 @@ static bool is_foreign(const struct prospect *p, unsigned m)
 /* The link, or the guard, may not ask it. */
 static bool is_forbidden(const struct prospect *p, unsigned m)
 {
-    return p->peers->links[m] != NULL &&
-           reason_status(link_reason(p->peers->links[m])) == REDLOCK_E_FORBIDDEN;
+    return p->peers->links[m] != NULL && reason_refuses_user(link_reason(p->peers->links[m])->why);
 }
 
 /* What is to be judged. */

@@ -100,6 +100,15 @@ enum why redis_error_kind(const char *text)
     return kind_at(text);
 }
 
+/* "NOPERM this user has no permissions to access one of the keys used as arguments" of Redis 6,
+ * "NOPERM No permissions to access a channel" of Redis 7; else they name a command. */
+enum redis_right redis_error_right(const char *text)
+{
+    if (strstr(text, " key") != NULL)
+        return RIGHT_TO_KEY;
+    return strstr(text, " channel") != NULL ? RIGHT_TO_CHANNEL : RIGHT_TO_COMMAND;
+}
+
 size_t redis_error_code_len(const char *error)
 {
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
@@ -113,23 +122,14 @@ bool redis_error_is(enum why why)
     return why >= WHY_ERROR_LOGIN && why <= WHY_ERROR;
 }
 
-bool redis_error_is_refusal(enum why why)
-{
-    return why == WHY_ERROR_RIGHT || why == WHY_ERROR_LOGIN;
-}
-
 void redis_error_reason(struct reason *ret_reason, const char *text)
 {
-    const enum why why = redis_error_kind(text);
-
     if (text[0] == '\0') {
         reason_set(ret_reason, WHY_GARBAGE);
         return;
     }
-    reason_quote(ret_reason, why, text, NULL);
+    reason_quote(ret_reason, redis_error_kind(text), text, NULL);
     (void)text_end_error(ret_reason->words);
-    if (why == WHY_ERROR_BUSY || why == WHY_ERROR_PROTECTED)
-        ret_reason->words[0] = '\0'; /* Ours tell it better, and are the same of each version. */
 }
 
 void reply_reason(const struct reply *reply, struct reason *ret_reason)

@@ -20,11 +20,12 @@ enum why redis_error_kind(const char *text);
 /* The length of the code with which an error begins, if Redis has it.  0: it has none. */
 size_t redis_error_code_len(const char *error);
 
+/* What an ACL forbids, of an error that says NOPERM. */
+enum redis_right { RIGHT_TO_COMMAND, RIGHT_TO_KEY, RIGHT_TO_CHANNEL };
+enum redis_right redis_error_right(const char *text);
+
 /* True: it is the kind of an error of Redis. */
 bool redis_error_is(enum why why);
-
-/* True: the user has no right to the command, or has not logged in. */
-bool redis_error_is_refusal(enum why why);
 
 /* Make a reason that quotes it. */
 void redis_error_reason(struct reason *ret_reason, const char *text);

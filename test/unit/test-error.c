@@ -292,8 +292,30 @@ TEST(the_version_is_that_of_the_build)
     CHECK_INT(redlock_version()[len], '\0');
 }
 
-CHECK_MAIN(RUN(statuses_are_distinct), RUN(a_status_keeps_its_number),
-           RUN(unknown_statuses_have_a_text), RUN(every_failure_has_an_identifier),
+/* Of all kinds, wherever they are met, with the longest words and numbers. */
+TEST(the_longest_sentence_fits)
+{
+    char words[REASON_WORDS_MAX + 1], text[2 * REASON_TEXT_MAX];
+    struct reason why;
+
+    memset(words, 'x', sizeof words - 1);
+    words[sizeof words - 1] = '\0';
+    for (unsigned i = WHY_NONE; i < WHYS_LEN; i++) {
+        for (unsigned at = AT_ANYTHING; at < REASON_ATS_LEN; at++) {
+            reason_quote(&why, (enum why)i, words, NULL);
+            why.at = (enum reason_at)at;
+            why.other = REDLOCK_MASTERS_MAX - 1;
+            why.number = -1;
+            why.amount = -INT64_MAX;
+            why.over_at = DRIFT_NEVER - 1;
+            CHECK(reason_write(&why, 0, text, sizeof text) < REASON_TEXT_MAX);
+        }
+    }
+}
+
+CHECK_MAIN(RUN(the_longest_sentence_fits), RUN(statuses_are_distinct),
+           RUN(a_status_keeps_its_number), RUN(unknown_statuses_have_a_text),
+           RUN(every_failure_has_an_identifier),
 
            RUN(a_reason_is_told_in_english), RUN(messages_are_wrapped_on_the_way_up),
            RUN(a_message_may_be_made_of_itself), RUN(a_message_is_passed_on),

@@ -142,7 +142,45 @@ TEST(each_trouble_has_its_status)
     CHECK(!outlook_is_status(REDLOCK_E_STATE));
 }
 
+/* All 7776 views of five masters. */
+static bool next_view(void)
+{
+    for (unsigned m = 0; m < 5; m++) {
+        if (++view.masters[m] < OUTLOOK_TROUBLES)
+            return true;
+        view.masters[m] = OUTLOOK_WELL;
+    }
+    return false;
+}
+
+TEST(the_masters_that_decide_have_the_status_and_without_their_trouble_it_is_another)
+{
+    unsigned views = 0;
+
+    begin(W, W, W, W, W);
+    do {
+        enum outlook outlook = outlook_judge(&view);
+        int status = outlook_status(outlook);
+        quorum_mask deciding = outlook_deciding(&view, status);
+        struct outlook_view without = view;
+
+        views++;
+        CHECK(outlook == OUTLOOK_WELL || deciding != 0);
+        for (unsigned m = 0; m < 5; m++) {
+            bool has_it =
+                view.masters[m] != OUTLOOK_WELL && outlook_status(view.masters[m]) == status;
+
+            CHECK_INT((deciding & mask_of(m)) != 0, has_it);
+            if (has_it)
+                without.masters[m] = OUTLOOK_WELL;
+        }
+        CHECK(outlook == OUTLOOK_WELL || outlook_judge(&without) < outlook);
+    } while (next_view());
+    CHECK_UINT(views, 6 * 6 * 6 * 6 * 6);
+}
+
 CHECK_MAIN(RUN(a_majority_that_is_well_may_vote),
+           RUN(the_masters_that_decide_have_the_status_and_without_their_trouble_it_is_another),
            RUN(one_too_few_names_the_least_trouble_that_is_enough),
            RUN(lesser_troubles_are_added_first), RUN(both_lists_of_a_change_must_be_enough),
            RUN(masters_that_are_no_members_do_not_count), RUN(without_members_no_master_is_there),

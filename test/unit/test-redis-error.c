@@ -82,6 +82,33 @@ TEST(an_error_has_a_kind)
     }
 }
 
+/* Of Redis 6, and of Redis 7. */
+TEST(what_an_acl_forbids_is_known)
+{
+    static const struct {
+        const char *error;
+        enum redis_right right;
+    } forbidden[] = {
+        {"NOPERM this user has no permissions to run the 'set' command", RIGHT_TO_COMMAND},
+        {"NOPERM this user has no permissions to run the 'script' command or its subcommand",
+         RIGHT_TO_COMMAND},
+        {"NOPERM User redlock has no permissions to run the 'config|get' command",
+         RIGHT_TO_COMMAND},
+        {"NOPERM this user has no permissions to access one of the keys used as arguments",
+         RIGHT_TO_KEY},
+        {"NOPERM No permissions to access a key", RIGHT_TO_KEY},
+        {"NOPERM this user has no permissions to access one of the channels used as arguments",
+         RIGHT_TO_CHANNEL},
+        {"NOPERM No permissions to access a channel", RIGHT_TO_CHANNEL},
+        {"NOPERM", RIGHT_TO_COMMAND},
+    };
+
+    for (size_t i = 0; i < sizeof forbidden / sizeof forbidden[0]; i++) {
+        check_row = forbidden[i].error;
+        CHECK_INT(redis_error_right(forbidden[i].error), forbidden[i].right);
+    }
+}
+
 /* What a master says is cleaned, cut and quoted, and does not change what is decided. */
 TEST(an_error_is_quoted)
 {
@@ -131,6 +158,6 @@ TEST(an_error_without_its_words_is_told)
     CHECK_STR(text, "OOM no");
 }
 
-CHECK_MAIN(RUN(an_error_has_a_kind), RUN(an_error_is_quoted),
+CHECK_MAIN(RUN(an_error_has_a_kind), RUN(what_an_acl_forbids_is_known), RUN(an_error_is_quoted),
            RUN(what_is_said_of_all_commands_is_told_in_our_words),
            RUN(an_error_without_its_words_is_told))

@@ -3,8 +3,6 @@
  */
 #include "redlock/lease/troubles.h"
 
-#include "redlock/redlock.h"
-
 #include "test/lib/check.h"
 
 /* Reasons that a row may name.  Another text is an error of the master. */
@@ -220,46 +218,56 @@ TEST(places_are_bounded)
 
 static const struct {
     const char *name;
-    int status;
+    quorum_mask deciding;
     unsigned members;      /* How many of the first masters. */
     const char *errors[6]; /* Of the masters. */
     const char *list;
 } weights[] = {
     {"three refuse, and one may answer",
-     REDLOCK_E_FORBIDDEN,
+     0x1c,
      5,
      {"NOT YET", "down", "REFUSED", "REFUSED", "REFUSED"},
      "masters 3 to 5 (c:3, d:4, e:5): " IS_REFUSED "; master 2 (b:2): down"},
     {"two refuse, and the one that may answer is needed",
-     REDLOCK_E_FORBIDDEN,
+     0x18,
      5,
      {"NOT YET", "", "", "REFUSED", "REFUSED"},
      "masters 4 and 5 (d:4, e:5): " IS_REFUSED "; master 1 (a:1): " IS_OPEN},
     {"those that are down decide, not the larger group",
-     REDLOCK_UNREACHABLE,
+     0x04,
      5,
      {"REFUSED", "REFUSED", "down", "", ""},
      "master 3 (c:3): down; masters 1 and 2 (a:1, b:2): " IS_REFUSED},
     {"warming",
-     REDLOCK_NOT_READY,
+     0x02,
      3,
      {"down", "WARMING 9.9", ""},
      "master 2 (b:2): " IS_WARMING "9.9 s; master 1 (a:1): down"},
     {"a clock",
-     REDLOCK_NOT_READY,
+     0x02,
      3,
      {"down", "SLOW", ""},
      "master 2 (b:2): its wall clock cannot be read well enough: it answers slowly; master 1 "
      "(a:1): down"},
     {"another set",
-     REDLOCK_E_WRONG_SET,
+     0x06,
      3,
      {"down", "STRANGER", "CLOSED"},
      "master 2 (b:2): is no member of the set: take it off the list, or add it (redlock members); "
      "the members are a:1; master 3 (c:3): its set is closed: it needs `redlock members rescue`; "
      "master 1 (a:1): down"},
+    {"a group decides if one of it does",
+     0x02,
+     5,
+     {"down", "down", "REFUSED", "REFUSED", "REFUSED"},
+     "masters 1 and 2 (a:1, b:2): down; masters 3 to 5 (c:3, d:4, e:5): " IS_REFUSED},
+    {"one that has no trouble any more decides nothing",
+     0x02,
+     3,
+     {"down", "", "REFUSED"},
+     "master 1 (a:1): down; master 3 (c:3): " IS_REFUSED},
     {"to found a set, all are needed",
-     REDLOCK_UNREACHABLE,
+     0x07,
      0,
      {"down", "down", "NOT YET"},
      "masters 1 and 2 (a:1, b:2): down; master 3 (c:3): " IS_OPEN},
@@ -277,7 +285,7 @@ TEST(what_decides_comes_first)
         check_row = weights[i].name;
         for (; weights[i].errors[len] != NULL; len++)
             troubles[len] = trouble(len, weights[i].errors[len]);
-        troubles_weigh(troubles, len, &members, weights[i].status);
+        troubles_weigh(troubles, len, &members, weights[i].deciding);
         troubles_list(troubles, len, 0, buf, sizeof buf, &parts);
         CHECK_STR(buf, weights[i].list);
     }

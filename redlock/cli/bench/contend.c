@@ -25,6 +25,7 @@
 #include "redlock/cli/common/loop.h"
 #include "redlock/cli/bench/measure.h"
 #include "redlock/cli/common/samples.h"
+#include "redlock/base/error.h"
 #include "redlock/client/inspect.h"
 
 #define QUIET_CYCLES 200 /* Without contention.  Chosen: enough for a median. */
@@ -37,7 +38,7 @@ struct run;
 struct tally {
     uint32_t len;
     enum msg cause;
-    char first[256];
+    char first[ERROR_MESSAGE_MAX];
 };
 
 struct party {

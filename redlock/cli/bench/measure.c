@@ -22,6 +22,7 @@
 #include "redlock/cli/common/loop.h"
 #include "redlock/cli/common/refusal.h"
 #include "redlock/cli/common/samples.h"
+#include "redlock/base/error.h"
 #include "redlock/client/inspect.h"
 
 #define NAME_ROOM 48
@@ -58,10 +59,10 @@ struct bench {
     struct ev_loop *loop;
     uint32_t active; /* Slots that have not finished. */
     atomic_bool has_error;
-    atomic_bool is_refused; /* The masters refuse the list: no cycle can succeed. */
-    atomic_bool gave_up;    /* The cycles of a worker have failed for too long. */
-    char error[256];        /* The message of the first cycle that failed. */
-    enum msg cause;         /* Its identifier. */
+    atomic_bool is_refused;        /* The masters refuse the list: no cycle can succeed. */
+    atomic_bool gave_up;           /* The cycles of a worker have failed for too long. */
+    char error[ERROR_MESSAGE_MAX]; /* The message of the first cycle that failed. */
+    enum msg cause;                /* Its identifier. */
 };
 
 /* Set by a signal: finish the cycles under way, and print. */

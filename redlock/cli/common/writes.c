@@ -25,19 +25,6 @@ static const char *const try_to_write[] = {"SET", WIRE_MARKER, "", "NX", "XX", N
  * it is taken are those of a link that comes up, and of the guard's look. */
 static const char *const try_to_prove[] = {"HGET", WIRE_MARKER, "epoch", NULL};
 
-/* All conditions in which a master that can be reached refuses writes.  In others its link does not
- * come up: it loads its data (LOADING), runs a script for too long (BUSY), is a replica when the
- * client connects, or has no room for a connection (maxclients). */
-static const struct {
-    enum why why;
-    const char *cure;
-} rows[] = {
-    {WHY_ERROR_MEMORY, "give it memory: a larger maxmemory, or fewer keys"},
-    {WHY_ERROR_DISK, "see its log: it cannot write to its disk"},
-    {WHY_ERROR_REPLICAS, "set min-replicas-to-write 0: masters of a lock need no replicas"},
-    {WHY_ERROR_REPLICA, "make it a master again (REPLICAOF NO ONE)"},
-};
-
 unsigned writes_ask(struct redlock *rl, unsigned m, uint32_t query)
 {
     query_send(rl, m, query, try_to_write);
@@ -47,11 +34,13 @@ unsigned writes_ask(struct redlock *rl, unsigned m, uint32_t query)
     return 2;
 }
 
-/* True: no lock may be taken.  An ACL may forbid a SET of the marker alone, which no lock needs. */
-static bool is_forbidden(const char *error)
+/* All conditions in which a master that can be reached refuses writes.  In others its link does not
+ * come up: it loads its data (LOADING), runs a script for too long (BUSY), is a replica when the
+ * client connects, or has no room for a connection (maxclients). */
+static bool takes_no_writes(enum why why)
 {
-    return redis_error_kind(error) == WHY_ERROR_RIGHT &&
-           (strstr(error, "'hget' command") != NULL || strstr(error, "'set' command") != NULL);
+    return why == WHY_ERROR_MEMORY || why == WHY_ERROR_DISK || why == WHY_ERROR_REPLICAS ||
+           why == WHY_ERROR_REPLICA;
 }
 
 bool writes_are_refused(const struct reply *reply, struct remark *ret_remark)
@@ -62,11 +51,12 @@ bool writes_are_refused(const struct reply *reply, struct remark *ret_remark)
     if (reply->type != REPLY_ERROR)
         return false;
     redis_error_reason(&why, reply->text);
-    if (is_forbidden(reply->text)) {
+    /* An ACL may forbid a SET of the marker alone, which no lock needs. */
+    if (why.why == WHY_ERROR_RIGHT && redis_error_right(reply->text) == RIGHT_TO_COMMAND) {
         *ret_remark = remark_of("", &why);
         return true;
     }
-    if (writes_cure(why.why) == NULL)
+    if (!takes_no_writes(why.why))
         return false;
     /* The first sentence tells it; MISCONF has more. */
     (void)snprintf(first, sizeof first, "%s", reply->text);
@@ -76,12 +66,4 @@ bool writes_are_refused(const struct reply *reply, struct remark *ret_remark)
     redis_error_reason(&why, first);
     *ret_remark = remark_of("refuses writes: ", &why);
     return true;
-}
-
-const char *writes_cure(enum why why)
-{
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (rows[i].why == why)
-            return rows[i].cure;
-    return NULL;
 }

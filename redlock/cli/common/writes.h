@@ -10,8 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "redlock/base/reason.h"
-
 struct remark;
 struct redlock;
 struct reply;
@@ -23,8 +21,5 @@ unsigned writes_ask(struct redlock *rl, unsigned m, uint32_t query);
 /* Read one of the answers.  True: the master refuses writes, or an ACL forbids this user what each
  * lock needs, and *ret_remark says why. */
 bool writes_are_refused(const struct reply *reply, struct remark *ret_remark);
-
-/* What to change, if an error is that of a master that refuses writes.  NULL: it is another. */
-const char *writes_cure(enum why why);
 
 #endif /* REDLOCK_WRITES_H */

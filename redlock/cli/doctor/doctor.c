@@ -323,11 +323,7 @@ static void find_warming(const struct doctor *doctor, struct exam *exam, bool ha
     }
     if (survey_has_forgotten(&doctor->survey)) {
         reason_set(&why, WHY_FORGOTTEN);
-        exam_find_reason(
-            exam, FIND_FORGOTTEN,
-            "bring back members that do not answer, or else run redlock members "
-            "--i-know-what-is-lost - rescue with the whole list: redlock help set-forgotten",
-            &why);
+        exam_find_reason(exam, FIND_FORGOTTEN, &why);
         return;
     }
     print_wait(doctor, &exam->marker, wait, sizeof wait);

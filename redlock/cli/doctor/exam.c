@@ -8,14 +8,9 @@
 #include <string.h>
 
 #include "redlock/base/text.h"
-#include "redlock/cli/common/writes.h"
 #include "redlock/cli/doctor/rights.h"
 #include "redlock/link/uri.h"
 #include "redlock/wire/redis_error.h"
-
-#define WANTS_OURS                                                                         \
-    "give a certificate of a CA that the master knows (--tls-cert and --tls-key), or set " \
-    "tls-auth-clients no there"
 
 /* ---- Findings ---- */
 
@@ -64,15 +59,33 @@ void exam_find(struct exam *exam, enum finding name, const char *change, const c
     add(exam, name, findings[name].message, findings[name].takes_each, change, text);
 }
 
-void exam_find_reason(struct exam *exam, enum finding name, const char *change,
-                      const struct reason *why)
+/* What to do about it. */
+static const char *cure_of(const struct exam *exam, const struct reason *why)
+{
+    const char *cure = reason_cure(why);
+
+    if (!exam->is_listed && (why->why == WHY_NO_LOGIN || why->why == WHY_NO_LOGIN_TLS))
+        return "put it into the list, with a password: the list has none for this host";
+    if (cure != NULL)
+        return cure;
+    if (redis_error_is(why->why))
+        return "find out what this error means";
+    return exam->is_listed
+               ? "start it, let this machine reach it, or correct its URI; if it is gone for "
+                 "good, replace it, or rescue the set if a majority is (redlock members "
+                 "--help)"
+               : "start it, or let this machine reach it; if it is gone for good, replace it, "
+                 "or rescue the set if a majority is (redlock members --help)";
+}
+
+void exam_find_reason(struct exam *exam, enum finding name, const struct reason *why)
 {
     const enum msg message = findings[name].message;
     char text[REASON_TEXT_MAX];
 
-    (void)reason_write(why, 0, text, sizeof text);
+    (void)reason_write_bare(why, text, sizeof text);
     add(exam, name, message != MSG_NONE ? message : reason_message(why), reason_takes_each(why),
-        change, text);
+        cure_of(exam, why), text);
 }
 
 void exam_find_closed(struct exam *exam)
@@ -107,50 +120,7 @@ bool exam_lacks_rights(const struct exam *exam)
     return exam_has(exam, FIND_INFO_FORBIDDEN) || exam_has(exam, FIND_CONFIG_FORBIDDEN);
 }
 
-/* ---- Errors, and what to do about them ---- */
-
-const char *exam_cure(const struct reason *why, bool is_listed)
-{
-    static const struct {
-        enum why why; /* NONE: all reasons with this message. */
-        enum msg message;
-        const char *change;
-    } rows[] = {
-        {WHY_OWN_SYSTEM, MSG_NONE, "see the limits, the rights and the routes of this machine"},
-        {WHY_NONE, MSG_NO_ANSWER, "see whether it hangs, and what its log says"},
-        {WHY_TLS_EXPIRED, MSG_NONE,
-         "give it a certificate that is valid (tls-cert-file), and restart it"},
-        {WHY_TLS_EARLY, MSG_NONE,
-         "set the clock of this machine right, or give the master another certificate"},
-        {WHY_TLS_NAME, MSG_NONE,
-         "write a name of its certificate into the URI, or give --tls-server-name, or make a "
-         "certificate with this name"},
-        {WHY_NONE, MSG_TLS_CERTIFICATE,
-         "give the CA that has signed it (--tls-ca, REDLOCK_TLS_CA), or give the master a "
-         "certificate of your CA"},
-        {WHY_TLS_UNKNOWN_US, MSG_NONE, WANTS_OURS},
-        {WHY_TLS_BAD_US, MSG_NONE, WANTS_OURS},
-        {WHY_TLS_PLAIN, MSG_NONE, "write redis:// in its URI, or give the port that has TLS"},
-        {WHY_NONE, MSG_TLS_FAILED, "see its log: it needs TLS 1.2 or later (tls-protocols)"},
-        {WHY_NONE, MSG_NO_ADDRESS,
-         "correct the name in its URI, or the name server of this machine"},
-    };
-
-    if (why->at == AT_GREETING)
-        return "write rediss:// in its URI, or give the server behind a proxy, or see its log";
-    if (why->at == AT_AFTER_TLS)
-        return WANTS_OURS;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (rows[i].why != WHY_NONE ? rows[i].why == why->why
-                                    : rows[i].message == reason_message(why))
-            return rows[i].change;
-    return is_listed
-               ? "start it, let this machine reach it, or correct its URI; if it is gone for "
-                 "good, replace it, or rescue the set if a majority is (redlock members "
-                 "--help)"
-               : "start it, or let this machine reach it; if it is gone for good, replace it, "
-                 "or rescue the set if a majority is (redlock members --help)";
-}
+/* ---- Errors ---- */
 
 bool exam_is_guarded(const struct exam *exam)
 {
@@ -169,21 +139,6 @@ bool exam_has_code(const char *error, const char *code)
     return strncmp(error, code, len) == 0 && (error[len] == ' ' || error[len] == 0);
 }
 
-/* What to change after an error that is not about rights. */
-static const char *advice_on(const char *error)
-{
-    const enum why why = redis_error_kind(error);
-    const char *cure = writes_cure(why);
-
-    if (cure != NULL)
-        return cure;
-    if (why == WHY_ERROR_CLIENTS)
-        return "raise maxclients (CONFIG SET maxclients, and in redis.conf), or close connections";
-    if (why == WHY_ERROR_COMMAND)
-        return "make this command available: no rename-command, and Redis 6 or later";
-    return "find out what this error means";
-}
-
 /* What users notice of a right that is missing, where it is more than a lock that fails. */
 static const char *effect_of(const char *rule)
 {
@@ -194,11 +149,14 @@ static const char *effect_of(const char *rule)
     return "";
 }
 
-void exam_find_busy(struct exam *exam)
+/* The first finding with this message.  ERROR: there is none. */
+static enum finding finding_of(const struct reason *why)
 {
-    exam_find(exam, FIND_BUSY,
-              "wait until this script ends, or end it (SCRIPT KILL, or FUNCTION KILL)",
-              "is busy with a script of another program");
+    unsigned name = 0;
+
+    while (name < FIND_ERROR && findings[name].message != reason_message(why))
+        name++;
+    return (enum finding)name;
 }
 
 void exam_find_error(struct exam *exam, const char *command, const char *rule, const char *error)
@@ -206,19 +164,40 @@ void exam_find_error(struct exam *exam, const char *command, const char *rule, c
     char change[EXAM_TEXT_MAX], text[EXAM_TEXT_MAX];
     struct reason why;
 
-    if (redis_error_kind(error) == WHY_ERROR_BUSY) {
-        exam_find_busy(exam);
+    redis_error_reason(&why, error);
+    if (why.words[0] == '\0') { /* It is about the master, whatever it was asked. */
+        exam_find_reason(exam, finding_of(&why), &why);
         return;
     }
     if (!exam_has_code(error, "NOPERM")) {
-        redis_error_reason(&why, error);
         (void)snprintf(text, sizeof text, "%s: %s", command, error);
-        add(exam, FIND_ERROR, reason_message(&why), false, advice_on(error), text);
+        add(exam, FIND_ERROR, reason_message(&why), false, cure_of(exam, &why), text);
         return;
     }
     (void)snprintf(change, sizeof change, "allow it (ACL SETUSER %s %s, and in its ACL file)",
                    exam_user(exam), rule);
     exam_find(exam, FIND_ACL, change, "%s is forbidden by its ACL%s", command, effect_of(rule));
+}
+
+void exam_find_refusal(struct exam *exam, const struct reason *why)
+{
+    static const struct {
+        const char *command, *rule;
+    } asked[REASON_ATS_LEN] = {
+        [AT_LOGIN] = {"AUTH", "+auth"},
+        [AT_SELECT] = {"SELECT", "+select"},
+        [AT_SCRIPT] = {"SCRIPT LOAD", "+script|load"},
+    };
+    const enum finding name = finding_of(why);
+    const char *command = asked[why->at].command, *rule = asked[why->at].rule;
+
+    if (why->why == WHY_NO_LOGIN || why->why == WHY_NO_LOGIN_TLS)
+        exam_find(exam, name, cure_of(exam, why), "%s", why->words);
+    else if (name != FIND_ERROR && name != FIND_ACL)
+        exam_find_reason(exam, name, why);
+    else
+        exam_find_error(exam, command != NULL ? command : "INFO", rule != NULL ? rule : "+info",
+                        why->words);
 }
 
 /* ---- What it does not tell ---- */

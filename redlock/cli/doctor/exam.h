@@ -21,12 +21,13 @@
 struct uri;
 
 enum {
-    EXAM_FINDINGS_MAX = 64, /* More than one for each query. */
-    EXAM_TEXT_MAX = 240
+    EXAM_FINDINGS_MAX = 64,              /* More than one for each query. */
+    EXAM_TEXT_MAX = REASON_TEXT_MAX + 64 /* A sentence, and what doctor puts before it. */
 };
 
 /* The findings: a name for C, that for programs, the identifier, and whether the text begins with a
- * verb, so that "each" can be its subject.  NONE: a reason has the identifier. */
+ * verb, so that "each" can be its subject.  Of several with an identifier, a reason is the first.
+ * NONE: a reason has the identifier. */
 #define FINDINGS(X)                                           \
     X(ACL, "acl", NO_RIGHT, false)                            \
     X(ACL_CLIENT, "acl_client", NO_RIGHT, false)              \
@@ -155,15 +156,14 @@ struct exam {
 void exam_find(struct exam *exam, enum finding name, const char *change, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Add a finding that is this reason. */
-void exam_find_reason(struct exam *exam, enum finding name, const char *change,
-                      const struct reason *why);
+/* Add a finding that is this reason, with what to do about its kind. */
+void exam_find_reason(struct exam *exam, enum finding name, const struct reason *why);
+
+/* Add the finding of what refuses the greeting. */
+void exam_find_refusal(struct exam *exam, const struct reason *why);
 
 /* The name of a finding, for programs. */
 const char *exam_word(enum finding name);
-
-/* What to do about a master that cannot be reached, for this reason. */
-const char *exam_cure(const struct reason *why, bool is_listed);
 
 /* True: there is a finding of this name. */
 bool exam_has(const struct exam *exam, enum finding name);
@@ -174,11 +174,8 @@ bool exam_lacks_rights(const struct exam *exam);
 /* Add the finding of a master whose set has no members until a rescue gives it some. */
 void exam_find_closed(struct exam *exam);
 
-/* Add the finding of a master that is busy with a script.  All its answers say so: one finding is
- * enough. */
-void exam_find_busy(struct exam *exam);
-
-/* Add a finding for an error that is not about a key.  rule: the ACL rule for the command. */
+/* Add a finding for an error that is not about a key.  rule: the ACL rule for the command.  A
+ * master that is busy says so to all commands, and one finding is enough. */
 void exam_find_error(struct exam *exam, const char *command, const char *rule, const char *error);
 
 /* Add a finding for INFO, or for CONFIG GET with this error: its ACL forbids the command, or

@@ -23,9 +23,8 @@
 #include "redlock/link/uri.h"
 
 #define KEY_MAX (REDLOCK_NAME_MAX + 64) /* Enough for a name with a prefix. */
-#define PASSWORD_ADVICE "put a password into its URI, in the list of masters "
-#define ANSWERS_MIN 5    /* The exam waits for more answers than these.  Chosen. */
-#define LOOKS_AT_CLOCK 5 /* The quickest answer counts.  Chosen. */
+#define ANSWERS_MIN 5                   /* The exam waits for more answers than these.  Chosen. */
+#define LOOKS_AT_CLOCK 5                /* The quickest answer counts.  Chosen. */
 
 /* ---- Greeting ---- */
 
@@ -35,47 +34,7 @@ static void find_refusal(struct exam *exam, const struct reason *why)
     if (exam_has(exam, FIND_CLUSTER))
         return; /* It has one database. */
     exam->votes = false;
-    if (why->why == WHY_NO_LOGIN || why->why == WHY_NO_LOGIN_TLS)
-        exam_find(exam, FIND_AUTH,
-                  exam->is_listed
-                      ? (exam->uri->tls ? PASSWORD_ADVICE "(rediss://:PASSWORD@HOST:PORT)"
-                                        : PASSWORD_ADVICE "(redis://:PASSWORD@HOST:PORT)")
-                      : "put it into the list, with a password: the list has none for this host",
-                  "%s", why->words);
-    else if (why->why == WHY_SENTINEL)
-        exam_find(exam, FIND_SENTINEL, "give the addresses of Redis masters themselves",
-                  "is a Sentinel, not a master");
-    else if (why->why == WHY_REPLICA)
-        exam_find_reason(exam, FIND_REPLICA,
-                         "give the address of a master, or make it one (REPLICAOF NO ONE, and no "
-                         "replicaof in redis.conf)",
-                         why);
-    else if (why->why == WHY_CLUSTER)
-        exam_find_reason(exam, FIND_CLUSTER,
-                         "set cluster-enabled no in redis.conf, or give another server", why);
-    else if (why->why == WHY_LOADING)
-        exam_find_reason(exam, FIND_LOADING, "wait, and run doctor again", why);
-    else if (why->why == WHY_ERROR_BUSY)
-        exam_find_busy(exam);
-    else if (why->why == WHY_ERROR_PROTECTED)
-        exam_find(exam, FIND_PROTECTED_MODE,
-                  "make users with passwords there (production.md, 4), and write them into the "
-                  "list; or, where no stranger reaches it, CONFIG SET protected-mode no, and in "
-                  "redis.conf",
-                  "is in protected mode, which refuses other hosts");
-    else if (why->at == AT_LOGIN)
-        exam_find_reason(exam, FIND_AUTH, "correct user and password in the URI, or on the master",
-                         why);
-    else if (why->at == AT_SELECT && why->why == WHY_ERROR_RIGHT)
-        exam_find_error(exam, "SELECT", "+select", why->words);
-    else if (why->at == AT_SELECT)
-        exam_find_reason(exam, FIND_SELECT, "correct the number of the database in the URI", why);
-    else if (why->why == WHY_DIGEST || why->why == WHY_GARBAGE)
-        exam_find_reason(exam, FIND_SCRIPT, "give the address of a Redis master", why);
-    else if (why->at == AT_SCRIPT)
-        exam_find_error(exam, "SCRIPT LOAD", "+script|load", why->words);
-    else
-        exam_find_error(exam, "INFO", "+info", why->words);
+    exam_find_refusal(exam, why);
 }
 
 static void take_greetings(struct exam *exam, struct talk *talk, struct handshake *handshake)
@@ -564,18 +523,15 @@ static void find_broken(struct exam *exam, const struct reason *broken)
     bool is_slow = exam->answers && ANSWERS_MIN * exam->greeting_ms > exam->limit_ms;
     const char *change = "give it more time (--connect-timeout), or find out why it is slow";
     char text[REASON_TEXT_MAX];
-    struct reason silent;
 
     if (!exam->answers && exam->findings_len == 0)
-        exam_find_reason(exam, FIND_UNREACHABLE, exam_cure(broken, exam->is_listed), broken);
+        exam_find_reason(exam, FIND_UNREACHABLE, broken);
     if (!exam->answers)
         return;
     if (is_slow)
         find_slow(exam, "its first answers take", exam->greeting_ms * INT64_C(1000));
-    reason_set(&silent, WHY_SILENT);
     (void)reason_write(broken, 0, text, sizeof text);
-    exam_find(exam, FIND_SILENT, is_slow ? change : exam_cure(&silent, true), "broke off: %s",
-              text);
+    exam_find(exam, FIND_SILENT, is_slow ? change : CURE_SILENCE, "broke off: %s", text);
 }
 
 void examine_master(struct exam *exam)

@@ -248,15 +248,10 @@ static bool is_elsewhere(const struct exam *exam, const struct right *right)
            strcmp(right->dry[1], RIGHTS_OWN) == 0;
 }
 
-static bool is_about_a_key(const char *error)
-{
-    return strstr(error, " key") != NULL;
-}
-
 /* False: the error asks for no change. */
 static bool find(struct exam *exam, const struct right *right, const char *error)
 {
-    bool is_key = is_about_a_key(error), is_channel = strstr(error, " channel") != NULL;
+    const enum redis_right what = redis_error_right(error);
     bool is_forbidden = exam_has_code(error, "NOPERM");
     char command[COMMAND_MAX];
 
@@ -265,10 +260,10 @@ static bool find(struct exam *exam, const struct right *right, const char *error
                   "the key " WIRE_MARKER ", its marker, is no hash: WRONGTYPE");
         return true;
     }
-    if (is_forbidden && (is_key || is_channel)) {
+    if (is_forbidden && what != RIGHT_TO_COMMAND) {
         if (is_elsewhere(exam, right))
             return false; /* The command is allowed, only not for exam->own. */
-        find_forbidden_place(exam, right, is_key);
+        find_forbidden_place(exam, right, what == RIGHT_TO_KEY);
         return true;
     }
     if (!is_forbidden && !is_told(exam, right, error))
@@ -288,7 +283,8 @@ static bool is_fatal(const struct exam *exam, const struct right *right, const c
     if (strcmp(right->rule, "+eval") == 0)
         return (exam->kinds & RIGHTS_GUARD) != 0;
     return strcmp(right->rule, "+set") == 0 &&
-           !(exam->is_any_name && exam_has_code(error, "NOPERM") && is_about_a_key(error));
+           !(exam->is_any_name && exam_has_code(error, "NOPERM") &&
+             redis_error_right(error) == RIGHT_TO_KEY);
 }
 
 /* ---- All ---- */

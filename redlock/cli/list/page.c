@@ -247,7 +247,7 @@ static void say(struct view *view, unsigned m, enum msg message, const char *wha
 {
     struct screen *screen = &view->page->screen;
     bool lacks_right = message == MSG_NOT_SCANNED && why->message == MSG_NO_RIGHT;
-    char quoted[QUOTED_MAX], place[INSPECT_TEXT_MAX], text[QUOTED_MAX];
+    char quoted[QUOTED_MAX], place[REDLOCK_ADDRESS_MAX + 64], text[QUOTED_MAX];
 
     (void)snprintf(place, sizeof place, "master %u (%s)", m + 1, inspect_master(view->rl, m).name);
     (void)snprintf(text, sizeof text, "%s: %s%s", what,

@@ -62,7 +62,7 @@ static void say_why_missing(const struct operate *op, unsigned i)
 {
     unsigned m = op->master[i];
     const char *name = op->roster.masters[i].member.name;
-    char text[SURVEY_ERROR_MAX];
+    char text[REASON_TEXT_MAX];
     struct reason why;
 
     if (m == op->survey->masters) {

@@ -446,7 +446,7 @@ static int change(struct order *order)
 {
     const struct survey *found = &order->survey;
     struct config now, list;
-    char why[LIST_MAX + SURVEY_ERROR_MAX];
+    char why[LIST_MAX + REASON_TEXT_MAX];
     int code = survey(order);
 
     if (code == CLI_OK)

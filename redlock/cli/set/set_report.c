@@ -52,7 +52,7 @@ struct remark set_report_why(const struct survey *survey, unsigned m)
 {
     const struct survey_master *master = &survey->of[m];
     struct remark remark = {.message = MSG_WRONG_SET};
-    char list[SURVEY_ERROR_MAX / 2];
+    char list[REASON_TEXT_MAX / 2];
     struct reason why;
 
     if (m == survey->masters)

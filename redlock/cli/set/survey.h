@@ -17,8 +17,6 @@
 #include "redlock/core/config.h"
 #include "redlock/link/uri.h"
 
-enum { SURVEY_ERROR_MAX = INSPECT_TEXT_MAX };
-
 /* A master, as it answered. */
 struct survey_master {
     struct config_member member; /* Its place, and the name that the list gives it, or the place. */
@@ -48,7 +46,7 @@ struct survey {
     struct config newest; /* The newest configuration.  Version 0: none is known. */
     /* Why no set was chosen, if masters belong to several.  "": a set was chosen, or none is known.
      */
-    char why[2 * SURVEY_ERROR_MAX];
+    char why[2 * REASON_TEXT_MAX];
 };
 
 /* A copy of the list of the command line, or of the environment.  NULL: there is none, or it cannot

@@ -97,7 +97,7 @@ static void take_newest(struct survey *survey, uint64_t set)
 
 static void refuse_two(struct survey *survey, const struct config *one, const struct config *other)
 {
-    char first[SURVEY_ERROR_MAX / 2], second[SURVEY_ERROR_MAX / 2];
+    char first[REASON_TEXT_MAX / 2], second[REASON_TEXT_MAX / 2];
 
     wish_print(one, one->to, first, sizeof first);
     wish_print(other, other->to, second, sizeof second);

@@ -61,7 +61,7 @@ static int refuse_file(const char *option, const char *path, const char *reason)
     char shown[PATH_SHOWN_MAX];
 
     return error_set(REDLOCK_E_INVAL, "%s: %s: %s", option,
-                     error_quote(path, strlen(path), shown, sizeof shown), reason);
+                     text_quote(path, strlen(path), shown, sizeof shown), reason);
 }
 
 /* OpenSSL calls what it does not find "unsupported", or a "start line". */

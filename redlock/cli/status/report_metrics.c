@@ -12,6 +12,7 @@
 
 #include "redlock/base/error.h"
 #include "redlock/base/mask.h"
+#include "redlock/base/text.h"
 
 #define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1)
 
@@ -52,13 +53,14 @@ static void print_one(const char *name, const char *help, double value)
     (void)printf("redlock_%s %.9g\n", name, value);
 }
 
-/* Names are bytes, and the format is UTF-8: bytes that are not printable come as \xHH. */
+/* Names are bytes, and the format is UTF-8.  No label depends on the locale. */
 static void print_label(const char *key, const char *text)
 {
     char quoted[QUOTED_MAX];
 
     (void)printf("{%s=\"", key);
-    for (const char *at = error_quote(text, strlen(text), quoted, sizeof quoted); *at != '\0'; at++)
+    for (const char *at = text_quote_as(TEXT_DATA, text, strlen(text), quoted, sizeof quoted);
+         *at != '\0'; at++)
         (void)printf(*at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
     (void)printf("\"}");
 }

@@ -51,7 +51,7 @@
     X(TLS_PLAIN, TLS_FAILED, TEXT,                                                                 \
       "TLS: the server does not speak TLS at this port (if that is right, write redis://)")        \
     X(TLS_CERTIFICATE, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w")      \
-    X(TLS_EXPIRED, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w")          \
+    X(TLS_EXPIRED, CERTIFICATE_ENDS, TEXT, "TLS: the server's certificate is refused: %w")         \
     X(TLS_EARLY, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w")            \
     X(TLS_CA, TLS_CERTIFICATE, TEXT,                                                               \
       "TLS: the server's certificate is refused: %w (its CA is not in tls_ca; redlock: --tls-ca)") \

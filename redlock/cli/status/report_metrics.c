@@ -42,6 +42,11 @@ static double offset_of(const struct report *report)
                : (double)NAN;
 }
 
+static double certificate_of(const struct report *report)
+{
+    return report->has_certificate ? (double)report->certificate_left_s : (double)NAN;
+}
+
 static void print_head(const char *name, const char *help)
 {
     (void)printf("# TYPE redlock_%s gauge\n# HELP redlock_%s %s\n", name, name, help);
@@ -124,6 +129,8 @@ void report_metrics(const struct status *status)
     print_of_masters(status, "master_clock_offset_seconds",
                      "Its clock minus the median of all: the middle of what is possible.",
                      offset_of);
+    print_of_masters(status, "master_certificate_seconds",
+                     "With TLS: how long until a certificate of its chain ends.", certificate_of);
     if (status->name != NULL)
         print_lock(status);
     (void)printf("# EOF\n");

@@ -325,6 +325,8 @@ static void look_at_clock(struct status *status, unsigned m)
 
     if (!report->up && !report->warming)
         return;
+    report->has_certificate = master.has_certificate;
+    report->certificate_left_s = master.certificate_left_s;
     report->has_offset = master.has_offset;
     report->offset = master.offset;
     report->has_rate = status->rates && master.has_rate;

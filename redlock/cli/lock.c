@@ -57,8 +57,8 @@ static bool await_space(struct session *session, const struct redlock_lease *lea
 }
 
 /* Print the token, and leave the lock held.  If the token cannot be printed, or not while the lock
- * is held, release the lock.  name: the argument NAME. */
-static int hand_over(struct session *session, const struct cli_names *names, const char *name,
+ * is held, release the lock. */
+static int hand_over(struct session *session, const struct cli_names *names,
                      struct redlock_lease *lease, uint32_t ttl_ms)
 {
     char shown[CLI_NAMES_SHOWN_MAX];
@@ -67,7 +67,7 @@ static int hand_over(struct session *session, const struct cli_names *names, con
     if (!await_space(session, lease)) {
         if (session->signal == 0)
             cli_say(MSG_LOST, "the lock %s ran out before its token could be printed",
-                    cli_show_name(name, shown));
+                    cli_show_names(names, shown));
         redlock_cancel(lease);
         return session->signal == 0 ? CLI_LOST : session_signal_exit(session);
     }
@@ -76,7 +76,7 @@ static int hand_over(struct session *session, const struct cli_names *names, con
     if (code == CLI_OK)
         (void)redlock_detach(lease); /* Cannot fail: it is held, and nothing is under way. */
     else if (session_unlock(session, lease) == CLI_OK)
-        cli_hint("the lock %s was released", cli_show_name(name, shown));
+        cli_hint("the lock %s was released", cli_show_names(names, shown));
     return code; /* The first failure counts. */
 }
 
@@ -118,7 +118,7 @@ static int lock_main(struct cli *cli, int argc, char **argv)
     if (code == CLI_OK) {
         code = session_lock(&session, &names, &opts, &lease);
         if (code == CLI_OK)
-            code = hand_over(&session, &names, argv[optind], lease, opts.ttl_ms);
+            code = hand_over(&session, &names, lease, opts.ttl_ms);
         session_close(&session);
     }
     cli_names_done(&names);

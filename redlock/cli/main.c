@@ -4,6 +4,7 @@
 #include "redlock/cli/common/cli.h"
 
 #include <fcntl.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,6 +168,7 @@ int main(int argc, char **argv)
     struct cli cli = {.command = NULL};
     int first, code;
 
+    (void)setlocale(LC_CTYPE, ""); /* For names (base/text.h).  Numbers are those of C. */
     open_standard_descriptors();
     need_stack();
     (void)sodium_set_misuse_handler(end_without_random);

@@ -134,18 +134,13 @@ static const char *why_unconfirmed(const struct error *list)
     return "too few masters confirmed it";
 }
 
-/* Quote the name.  Several names become a list with commas. */
+/* Several names become a list with commas. */
 static void quote_names(const struct redlock_lease *lease, char *buf, size_t size)
 {
-    char names[QUOTED_MAX];
     const char *name = lease_name(lease);
-    size_t len = lease->name_len - (size_t)(name - lease->name);
 
-    if (len > sizeof names)
-        len = sizeof names;
-    for (size_t i = 0; i < len; i++)
-        names[i] = (char)(name[i] != '\0' ? name[i] : ',');
-    (void)error_quote(names, len, buf, size);
+    (void)text_quote_as(TEXT_NAMES, name, lease->name_len - (size_t)(name - lease->name), buf,
+                        size);
 }
 
 static const char *all_permits_taken(const struct redlock_lease *lease, char buf[48])

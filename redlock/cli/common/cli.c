@@ -13,6 +13,7 @@
 #include "drift/drift.h"
 #include "drift/node.h"
 #include "redlock/base/list_file.h"
+#include "redlock/base/text.h"
 #include "redlock/cli/common/deadline.h"
 #include "redlock/client/inspect.h"
 
@@ -48,6 +49,34 @@ static const char usage_text[] =
 
 /* ---- Names ---- */
 
+/* Take the escape at *at, which then is its last byte.  False: there is none. */
+static bool take_hex(const struct cli *cli, const char **at, char *ret_byte)
+{
+    static const char digits[] = "0123456789abcdef";
+    char text[3] = "";
+    size_t len;
+
+    if (strncmp(*at, "\\x", 2) != 0)
+        return false;
+    for (len = 0; len < 2 && (*at)[2 + len] != '\0'; len++)
+        text[len] = text_lower((*at)[2 + len]);
+    if (strspn(text, digits) != 2)
+        return false;
+    *ret_byte = (char)strtoul(text, NULL, 16);
+    if (*ret_byte == '\0')
+        cli_usage_error(cli, "no lock has a name with a NUL, \\x00");
+    *at += 3;
+    return true;
+}
+
+static bool take_escape(const struct cli *cli, const char **at, char *ret_byte)
+{
+    if (**at != '\\' || ((*at)[1] != ',' && (*at)[1] != '\\'))
+        return take_hex(cli, at, ret_byte);
+    *ret_byte = *++*at;
+    return true;
+}
+
 void cli_names(const struct cli *cli, const char *argument, struct cli_names *ret_names)
 {
     struct cli_names names = {.text = cli_copy(argument)};
@@ -55,8 +84,8 @@ void cli_names(const struct cli *cli, const char *argument, struct cli_names *re
 
     names.list[names.len++] = to;
     for (const char *at = argument; *at != '\0'; at++) {
-        if (*at == '\\' && (at[1] == ',' || at[1] == '\\')) {
-            *to++ = *++at;
+        if (take_escape(cli, &at, to)) {
+            to++;
         } else if (*at != ',') {
             *to++ = *at;
         } else if (names.len == REDLOCK_NAMES_MAX) {
@@ -67,9 +96,39 @@ void cli_names(const struct cli *cli, const char *argument, struct cli_names *re
         }
     }
     *to = '\0';
+    names.text_len = (size_t)(to - names.text);
     for (size_t i = 0; i < names.len; i++)
         cli_warn_of_blanks(names.list[i]);
     *ret_names = names;
+}
+
+char *cli_start(const struct cli *cli, const char *argument)
+{
+    char *start = cli_copy(argument), *to = start;
+
+    for (const char *at = argument; *at != '\0'; at++, to++)
+        if (!take_escape(cli, &at, to))
+            *to = *at;
+    *to = '\0';
+    return start;
+}
+
+char *cli_pattern(const struct cli *cli, const char *argument)
+{
+    char *pattern = cli_copy(argument), *to = pattern, byte;
+
+    for (const char *at = argument; *at != '\0'; at++) {
+        if (take_hex(cli, &at, &byte)) {
+            *to++ = '\\'; /* For fnmatch(): the byte behind it is none of its own. */
+            *to++ = byte;
+            continue;
+        }
+        if (*at == '\\' && at[1] != '\0')
+            *to++ = *at++;
+        *to++ = *at;
+    }
+    *to = '\0';
+    return pattern;
 }
 
 void cli_names_done(struct cli_names *names)

@@ -93,16 +93,23 @@ void cli_miss_command(void) __attribute__((noreturn));
 void cli_need_arguments(const struct cli *cli, int argc, char **argv, int wanted,
                         const char *names);
 
-/* The names of locks in one argument, separated by commas.  "\," is a comma in a name, and "\\" a
- * backslash.  Too many names end the program.  The library checks each name.  cli_names_done()
- * frees the text. */
+/* The names of locks in one argument, separated by commas.  "\," is a comma in a name, "\\" a
+ * backslash, and \xHH any byte, so names are taken as they are shown (base/text.h).  Too many names
+ * end the program.  The library checks each name.  cli_names_done() frees the text. */
 struct cli_names {
     const char *list[REDLOCK_NAMES_MAX];
     size_t len;
-    char *text;
+    char *text; /* The names, with a NUL between two. */
+    size_t text_len;
 };
 void cli_names(const struct cli *cli, const char *argument, struct cli_names *ret_names);
 void cli_names_done(struct cli_names *names);
+
+/* How names begin, as one argument: a comma needs no "\,".  The caller frees it. */
+char *cli_start(const struct cli *cli, const char *argument);
+
+/* A pattern of names for fnmatch().  A byte \xHH stands for itself.  The caller frees it. */
+char *cli_pattern(const struct cli *cli, const char *argument);
 
 /* Warn of a name of a lock that begins or ends with a blank.  It is taken as it is, because
  * programs may use such names. */
@@ -188,13 +195,15 @@ void cli_never_wait(void);
 void cli_log(const char *message);
 void cli_tell_dropped(void);
 
-/* Make a text printable, and short enough for a message.  buf has CLI_NAMES_SHOWN_MAX bytes.  An
- * argument that may contain a password is not shown. */
+/* Make names, or a text, printable and short enough for a message.  buf has CLI_NAMES_SHOWN_MAX
+ * bytes.  An argument that may contain a password is not shown. */
 const char *cli_show_name(const char *name, char *buf);
+const char *cli_show_names(const struct cli_names *names, char *buf);
+const char *cli_show_text(const char *text, char *buf);
 const char *cli_show_argument(const char *argument, char *buf);
 
-/* Make a text one word for a shell.  Returns other if that is not possible. */
-const char *cli_quote(const char *text, char buf[CLI_NAMES_SHOWN_MAX], const char *other);
+/* Make the name of a lock one word for a shell.  Returns other if that is not possible. */
+const char *cli_quote_name(const char *name, char buf[CLI_NAMES_SHOWN_MAX], const char *other);
 
 /* Note the option that gave the list of masters.  A list that may contain a password is not shown.
  */

@@ -125,7 +125,7 @@ static void choose_by_pattern(struct doctor *doctor, const char *pattern)
     };
     if (!rights_stand_in(pattern, doctor->own, name, DOCTOR_KEY_MAX, &target->is_in_use))
         cli_usage_error(doctor->cli, "--names is '%s', but doctor supports only * and ?, not [",
-                        cli_show_name(pattern, shown));
+                        cli_show_text(pattern, shown));
     target->lock = target->is_in_use ? name : NULL;
 }
 
@@ -456,10 +456,9 @@ static void take_arguments(struct doctor *doctor, int argc, char **argv)
     while ((option = cli_getopt(cli, argc, argv, false)) != -1)
         rights_take_option(cli, option, &doctor->wanted);
     rights_check(cli, &doctor->wanted);
-    doctor->start = "";
+    doctor->start = cli_start(cli, optind < argc ? argv[optind] : "");
     if (optind < argc) {
         cli_need_arguments(cli, argc, argv, 1, "[NAME]");
-        doctor->start = argv[optind];
         if (name_check(doctor->start) != REDLOCK_OK)
             cli_usage_error(cli, "%s", redlock_errmsg(NULL));
         if (doctor->wanted.names_len > 0)
@@ -491,6 +490,7 @@ static int doctor_main(struct cli *cli, int argc, char **argv)
         uri_done(&doctor->made[m]);
     (void)redlock_close(doctor->rl);
     ev_loop_destroy(loop);
+    free(doctor->start);
     free(doctor);
     return code;
 }

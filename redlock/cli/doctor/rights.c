@@ -192,7 +192,7 @@ static void check_pattern(const struct cli *cli, const char *pattern)
             cli_usage_error(cli,
                             "--names is '%s', but an ACL can hold no blanks, quotes or control "
                             "characters: write ? in their place",
-                            cli_show_name(pattern, shown));
+                            cli_show_text(pattern, shown));
     }
 }
 

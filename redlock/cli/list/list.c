@@ -7,6 +7,7 @@
 #include "redlock/cli/common/cli.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <ev.h>
@@ -181,13 +182,14 @@ static int scan_and_print(struct list *list)
 static int list_main(struct cli *cli, int argc, char **argv)
 {
     struct list list = {.cli = cli};
+    char *pattern = NULL;
     int option, code;
 
     while ((option = cli_getopt(cli, argc, argv, false)) != -1)
         *(option == OPTION_LIST_ALL ? &list.page.all : &list.page.watch) = true;
     if (optind < argc) {
         cli_need_arguments(cli, argc, argv, 1, "[PATTERN]");
-        list.page.pattern = argv[optind];
+        list.page.pattern = pattern = cli_pattern(cli, argv[optind]);
     }
     list.page.json = cli->json;
     list.loop = loop_new();
@@ -200,6 +202,7 @@ static int list_main(struct cli *cli, int argc, char **argv)
     }
     (void)redlock_close(list.rl);
     page_done(&list.page);
+    free(pattern);
     ev_loop_destroy(list.loop);
     return code;
 }

@@ -39,7 +39,7 @@ static void say_lost(const struct run *run, uint32_t left_ms)
     struct error masters;
     enum msg why = inspect_loss(run->session.rl, run->lease, &masters);
 
-    (void)cli_show_name(run->name, name);
+    (void)cli_show_names(&run->names, name);
     if (why == MSG_REVOKED)
         (void)snprintf(text, sizeof text, "lost the lock %s: ", name);
     else if (why == MSG_NONE)
@@ -188,12 +188,12 @@ static int release(struct run *run)
         return CLI_LOST;
     if (code == CLI_LOST) {
         cli_say(MSG_LOST, "the lock %s was lost while the command ran",
-                cli_show_name(run->name, name));
+                cli_show_names(&run->names, name));
         return CLI_LOST;
     }
     if (code == CLI_UNREACHABLE)
         cli_say(MSG_MAY_BE_HELD, "the lock %s may be held for %u ms more",
-                cli_show_name(run->name, name), run->opts.ttl_ms);
+                cli_show_names(&run->names, name), run->opts.ttl_ms);
     return CLI_OK;
 }
 

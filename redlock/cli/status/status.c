@@ -325,6 +325,8 @@ static void look_at_clock(struct status *status, unsigned m)
 
     if (!report->up && !report->warming)
         return;
+    report->has_certificate = master.has_certificate;
+    report->certificate_left_s = master.certificate_left_s;
     report->has_offset = master.has_offset;
     report->offset = master.offset;
     report->has_rate = status->rates && master.has_rate;
@@ -465,7 +467,7 @@ static void take_name(struct status *status, const char *argument, struct cli_na
         cli_usage_error(status->cli,
                         "'%s' is %zu names, separated by commas, but status shows one lock: ask "
                         "for each of them, and write \\, for a comma in a name",
-                        cli_show_name(argument, shown), ret_names->len);
+                        cli_show_names(ret_names, shown), ret_names->len);
     status->name = ret_names->list[0];
     if (check_name(status->name) != REDLOCK_OK)
         cli_usage_error(status->cli, "%s", redlock_errmsg(NULL));

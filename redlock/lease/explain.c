@@ -206,7 +206,7 @@ static void set_end(const struct redlock_lease *lease, enum lease_op op, int sta
     else if (status == REDLOCK_LOST && lease->adopted)
         why = "the lock is not held with this token"; /* Perhaps it never was. */
     else if (status == REDLOCK_UNREACHABLE && op == LEASE_OP_UNLOCK)
-        why = why_unconfirmed(&list);
+        why = why_unconfirmed(list);
     else if (status == REDLOCK_CONTENDED && lease_kind(lease)->slots != NULL)
         why = all_permits_taken(lease, taken);
     else if (status == REDLOCK_CONTENDED)

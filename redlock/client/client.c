@@ -85,7 +85,7 @@ static void on_answer(void *cookie, unsigned m, const struct ask *ask, const str
         lines_on_look(&rl->lines, m, ask, reply);
     else if (ask->what != WHAT_QUERY)
         leases_on_answer(&rl->leases, m, ask, reply);
-    else if (rl->on_query != NULL)
+    else if (rl->on_query != NULL && ask->slot == rl->listeners)
         rl->on_query(rl->on_query_cookie, m, ask->number, reply);
 }
 

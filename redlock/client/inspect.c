@@ -252,12 +252,14 @@ void inspect_listen(struct redlock *rl, inspect_answer_fn *on_answer, void *cook
 {
     rl->on_query = on_answer;
     rl->on_query_cookie = cookie;
+    rl->listeners++;
 }
 
 void inspect_query(struct redlock *rl, unsigned m, uint32_t query, const char *command,
                    size_t command_len)
 {
-    const struct ask ask = {.number = query, .what = WHAT_QUERY, .flags = ASK_TELL};
+    const struct ask ask = {
+        .slot = rl->listeners, .number = query, .what = WHAT_QUERY, .flags = ASK_TELL};
 
     link_send(rl->masters.peers.links[m], &ask, command, command_len);
 }

@@ -146,7 +146,8 @@ struct tls_context *inspect_tls(struct redlock *rl);
 /* The answer to a query.  reply is NULL if the link broke, and is valid until this returns. */
 typedef void inspect_answer_fn(void *cookie, unsigned m, uint32_t query, const struct reply *reply);
 
-/* Send all later answers to on_answer.  NULL: drop them. */
+/* Send the answers to later queries to on_answer.  NULL: drop them.  Answers to earlier queries are
+ * dropped: they belong to another listener, whose numbers may be the same. */
 void inspect_listen(struct redlock *rl, inspect_answer_fn *on_answer, void *cookie);
 
 /* Send any command to a master whose link is up. */

@@ -32,6 +32,8 @@ struct redlock {
     /* Receives the answers to inspect_query().  NULL: they are dropped. */
     void (*on_query)(void *cookie, unsigned m, uint32_t query, const struct reply *reply);
     void *on_query_cookie;
+    uint32_t
+        listeners; /* How many there have been: answers to queries of an earlier one are dropped. */
 };
 
 /* The client of a lease. */

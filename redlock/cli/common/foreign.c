@@ -125,8 +125,7 @@ static void on_answer(void *cookie, unsigned m, uint32_t query, const struct rep
     unsigned i = query == QUERY_QUEUE ? 1 : query; /* With a queue there is one name. */
     char queue[KEY_MAX];
 
-    if (foreign->answers_left > 0)
-        foreign->answers_left--;
+    foreign->answers_left--;
     if (foreign->is_told || reply == NULL || reply->type != REPLY_TEXT)
         return;
     if (query == QUERY_SLOTS) {
@@ -181,6 +180,7 @@ static void begin(struct foreign *foreign)
 
     memset(foreign->found, 0, sizeof foreign->found);
     memset(foreign->holders, 0, sizeof foreign->holders);
+    foreign->answers_left = 0;
     inspect_listen(foreign->rl, on_answer, foreign);
     for (unsigned m = 0; m < client.masters; m++)
         if ((client.linked & mask_of(m)) != 0)

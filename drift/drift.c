@@ -38,6 +38,17 @@ drift_time drift_deadline(drift_time sent, drift_span lease, const struct drift_
     return allowance >= lease ? sent : drift_add(sent, lease - allowance);
 }
 
+/* From below: what the allowance takes away is added, and then what it takes away of that.  Each
+ * step lacks half of the one before at most, because no clock is off by more than half. */
+drift_span drift_lease(drift_span reliable, const struct drift_bound *bound)
+{
+    drift_span lease = reliable;
+
+    for (unsigned i = 0; i < 64 && drift_deadline(0, lease, bound) < reliable; i++)
+        lease = drift_add(lease, reliable - drift_deadline(0, lease, bound));
+    return lease;
+}
+
 uint32_t drift_to_ms(drift_span span)
 {
     drift_span ms = span / DRIFT_MS;

@@ -50,6 +50,9 @@ drift_span drift_allowance(drift_span lease, const struct drift_bound *bound);
  */
 drift_time drift_deadline(drift_time sent, drift_span lease, const struct drift_bound *bound);
 
+/* The shortest lease of which its holder may rely on this much; DRIFT_NEVER if it does not fit. */
+drift_span drift_lease(drift_span reliable, const struct drift_bound *bound);
+
 /* Whole milliseconds in a span, rounded down; UINT32_MAX at most. */
 uint32_t drift_to_ms(drift_span span);
 

@@ -42,7 +42,8 @@
  *       count (spoil_numbers).
  *     - A hold keeps its deadline.  Its next extension gives the token to members that joined, and
  *       to members of the new list that do not store it (ask_to_give).  That is safe: the hold
- *       ends at its deadline (rule 2), and until then no other client has a majority.
+ *       ends at its deadline (rule 2), and until then no other client has a majority.  They store
+ * it until the deadline at least, also if the extension asks for less (quorum_span).
  *     - Removed masters get releases, and no extension.
  *     - An adopted token is given only when a majority of the old list has extended it.  Otherwise
  *       the extension would take a lock that nobody holds.  Until then only the new members of a
@@ -177,16 +178,27 @@ static void end(struct step *s, enum quorum_state next, int status)
     s->act->status = status;
 }
 
+/* Rule 11. */
+drift_span quorum_span(const struct quorum *q, enum quorum_command command, drift_time now)
+{
+    drift_span left = 0;
+
+    if (command == QUORUM_CMD_GIVE && quorum_is_held(q))
+        left = drift_lease(drift_until(now, q->deadline), &q->config.drift);
+    return left > q->lease ? left : q->lease;
+}
+
 /*
  * At settle_by, everything asked for so far has expired on every master that obeyed
  * at once.  A master that hung may obey later.  It then gets a release if its link
  * still stands.
  */
-static void asked_until(struct step *s)
+static void asked_until(struct step *s, enum quorum_command command)
 {
     struct quorum *q = s->q;
+    drift_span lease = quorum_span(q, command, s->ev->now);
     /* A token waits no longer than a lease before it is granted: see options.c. */
-    drift_span span = q->config.stands ? drift_add(q->lease, q->lease) : q->lease;
+    drift_span span = q->config.stands ? drift_add(lease, lease) : lease;
     drift_span allowance = drift_allowance(span, &q->config.drift);
 
     q->settle_by = later(q->settle_by, drift_add(s->ev->now, drift_add(span, allowance)));
@@ -271,7 +283,7 @@ static void ask_for_lock(struct step *s)
     q->may_hold |= to;
     q->asked |= to;
     send(s, q->config.fence ? QUORUM_CMD_FENCE : QUORUM_CMD_SET, to, q->round);
-    asked_until(s);
+    asked_until(s, QUORUM_CMD_SET);
 }
 
 /* Masters from which a yes may still come in this round. */
@@ -615,7 +627,7 @@ static void restore_lease(struct step *s)
     if (q->lease == q->config.lease)
         return;
     q->lease = q->config.lease;
-    asked_until(s);
+    asked_until(s, QUORUM_CMD_EXTEND);
 }
 
 /* We can no longer show that we hold the lock: the deadline has passed, or a majority does not
@@ -674,7 +686,7 @@ static void give(struct step *s, quorum_mask to, uint32_t ask)
             q->round_of[m] = q->round;
     q->live |= to;
     q->may_hold |= to;
-    asked_until(s);
+    asked_until(s, QUORUM_CMD_GIVE);
     send(s, QUORUM_CMD_GIVE, to, ask);
 }
 
@@ -730,7 +742,7 @@ static void ask_to_extend(struct step *s, uint32_t ask)
     if (to == 0)
         return;
     q->asked |= to;
-    asked_until(s);
+    asked_until(s, QUORUM_CMD_EXTEND);
     send(s, QUORUM_CMD_EXTEND, to, ask);
 }
 
@@ -898,7 +910,7 @@ static void on_adopt(struct step *s)
     q->may_hold = q->live = everyone(s);
     q->fresh = s->ev->members.to & (quorum_mask)~s->ev->members.from;
     q->lease = q->config.lease;
-    asked_until(s);
+    asked_until(s, QUORUM_CMD_EXTEND);
     q->state = QUORUM_ADOPTED;
 }
 

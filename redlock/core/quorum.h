@@ -132,7 +132,7 @@ struct quorum_send {
 struct quorum_actions {
     struct quorum_send send[QUORUM_SENDS_MAX]; /* Sent in this order.  Master m gets the token of
                                                 * round round_of[m]. */
-    unsigned send_len;                         /* The lease to send is q->lease. */
+    unsigned send_len;                         /* quorum_span() is for how long. */
     drift_time wake_at;                        /* DRIFT_NEVER: no timer. */
     bool lost;                                 /* Notify the holder, once, that the end is near. */
     bool ended;                                /* The operation is over, with status. */
@@ -199,6 +199,10 @@ struct quorum {
     uint32_t round_of[QUORUM_MASTERS_MAX];
     uint32_t ask_of[QUORUM_MASTERS_MAX]; /* The latest ask sent to each master. */
 };
+
+/* How long a master is to store what a command asks for.  now: for GIVE, which lasts as long as the
+ * hold at least. */
+drift_span quorum_span(const struct quorum *q, enum quorum_command command, drift_time now);
 
 void quorum_init(struct quorum *q, const struct quorum_config *config);
 

@@ -175,17 +175,18 @@ static void write_token(const struct redlock_lease *lease, uint32_t round, unsig
 
 /* Only the live token is written into the lease; any other goes to spare, with the note.  Another
  * thread may be reading that of the lease (redlock_lease_info). */
-static struct wire_args args_of(struct redlock_lease *lease, unsigned master,
-                                char spare[REDLOCK_TOKEN_MAX + 1])
+static struct wire_args args_of(struct redlock_lease *lease, enum quorum_command command,
+                                unsigned master, char spare[REDLOCK_TOKEN_MAX + 1])
 {
     uint32_t round = lease->q.round_of[master];
     char *token = lease->name + lease->name_len + 1;
+    drift_time now = command == QUORUM_CMD_GIVE ? env_now(lease->leases->env) : 0;
     struct wire_args args = {
         .name = lease->name,
         .name_len = lease->name_len,
         .token = token,
         .token_len = lease->token_len,
-        .ttl_ms = drift_to_ms(lease->q.lease),
+        .ttl_ms = drift_to_ms_up(quorum_span(&lease->q, command, now)),
     };
 
     if (lease->adopted || lease->token_round == round)
@@ -206,7 +207,7 @@ static size_t encode(struct redlock_lease *lease, enum quorum_command command, u
 {
     const struct kind *kind = lease_kind(lease);
     char spare[REDLOCK_TOKEN_MAX + 1], key[WIRE_KEY_MAX];
-    struct wire_args args = args_of(lease, master, spare);
+    struct wire_args args = args_of(lease, command, master, spare);
 
     if (command == QUORUM_CMD_RAISE) {
         args.epoch = masters_state(lease->leases->masters, master);

@@ -221,6 +221,15 @@ static const struct scenario scenarios[] = {
         .at_most = {[RARE_EXTEND] = 2, [RARE_LOOK] = 1},
     },
     {
+        .name = "move-extend",
+        .about = "one client; {a} becomes {a, b, c}; the owner extends by less than is left",
+        SIZES(1, 9, 6, 0, 2, 0),
+        .extension = 1,
+        .if_named = true,
+        CHANGE(3, 3, {1, 1}, {1, 7}, {7, 7}),
+        .at_most = {[RARE_EXTEND] = 3, [RARE_LOOK] = 1},
+    },
+    {
         .name = "move-grow",
         .about = "{a} becomes {a, b, c}",
         SIZES(2, 6, 3, 0, 2, 0),

@@ -90,8 +90,9 @@ static struct item item_of(const struct scenario *scenario, const struct world *
                            unsigned number)
 {
     const struct quorum *q = &client->q;
+    enum quorum_command command = send->command;
     struct item item = {
-        .command = (uint8_t)send->command,
+        .command = (uint8_t)command,
         .ask = (uint8_t)send->ask,
         .round = (uint8_t)q->round_of[number],
     };
@@ -101,7 +102,7 @@ static struct item item_of(const struct scenario *scenario, const struct world *
         item.counter = (uint8_t)client->fence.counter;
         item.version = client->version;
     } else if (send->command != QUORUM_CMD_RELEASE) {
-        item.lease = (uint8_t)(q->lease / TICK);
+        item.lease = (uint8_t)((quorum_span(q, command, model_now(world)) + TICK - 1) / TICK);
         item.sent = world->tick;
     }
     if (scenario->stands && send->command == QUORUM_CMD_SET)

@@ -156,6 +156,8 @@ static const char *check_change(const struct scenario *scenario, struct world *w
     if (act->lost && event->now < before->lost_at &&
         change_is_quorum(scenario, client->version, left))
         return "a lock is given up that could be extended";
+    if (act->lost && event->now < before->lost_at && scenario->at_most[RARE_FORGET] == 0)
+        return "a hold is lost before its deadline";
     if (is_held && client->adopted == ADOPTED_DEAD)
         return "a token that was lost is held again";
     if (!is_held)

@@ -138,9 +138,15 @@ static void book_send(struct world *w, const struct quorum_send *send, bool goes
         case QUORUM_CMD_RAISE:
             MUST(false);
         }
-        master->queue[master->queue_len++] = (struct item){
-            send->ask, token,    is_gift ? 0 : w->ask, send->command, QUORUM_VOTE_NONE, w->q.lease,
-            w->now,    w->rounds};
+        master->queue[master->queue_len++] =
+            (struct item){send->ask,
+                          token,
+                          is_gift ? 0 : w->ask,
+                          send->command,
+                          QUORUM_VOTE_NONE,
+                          quorum_span(&w->q, send->command, w->now),
+                          w->now,
+                          w->rounds};
     }
 }
 

@@ -202,6 +202,26 @@ TEST(time_spent_asleep_counts)
         CHECK_INT(WEXITSTATUS(status), 0);
 }
 
+TEST(a_lease_for_what_is_to_be_relied_on_is_the_shortest)
+{
+    static const struct drift_bound bounds[] = {
+        {0, 0}, {333, 0}, {10000, 2 * DRIFT_MS}, {500000, 0}, {500000, DRIFT_S}};
+    static const drift_span leases[] = {1, 7, DRIFT_MS, 12345678901, 3600 * DRIFT_S};
+
+    for (unsigned i = 0; i < sizeof bounds / sizeof *bounds; i++)
+        for (unsigned k = 0; k < sizeof leases / sizeof *leases; k++) {
+            drift_span reliable = drift_deadline(0, leases[k], &bounds[i]);
+            drift_span lease = drift_lease(reliable, &bounds[i]);
+
+            CHECK(lease <= leases[k]); /* No longer than the one that was granted. */
+            CHECK_UINT(drift_deadline(0, lease, &bounds[i]), reliable);
+            CHECK(reliable == 0 || drift_deadline(0, lease - 1, &bounds[i]) < reliable);
+        }
+    CHECK_UINT(drift_lease(DRIFT_NEVER, &bounds[1]), DRIFT_NEVER);
+}
+
 CHECK_MAIN(RUN(sums_saturate), RUN(until_is_never_negative), RUN(allowance_is_rounded_up),
-           RUN(allowance_is_that_of_wider_numbers), RUN(deadline_is_the_lease_less_its_allowance),
-           RUN(milliseconds_are_rounded), RUN(now_is_boottime), RUN(time_spent_asleep_counts))
+           RUN(allowance_is_that_of_wider_numbers),
+           RUN(a_lease_for_what_is_to_be_relied_on_is_the_shortest),
+           RUN(deadline_is_the_lease_less_its_allowance), RUN(milliseconds_are_rounded),
+           RUN(now_is_boottime), RUN(time_spent_asleep_counts))

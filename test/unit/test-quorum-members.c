@@ -366,6 +366,23 @@ TEST(a_hold_that_the_old_list_lost_is_not_given_away)
     CHECK(story.act.lost);
 }
 
+/* The old list keeps the hold until its deadline.  The new one must not lose it before. */
+TEST(a_gift_lasts_as_long_as_the_hold)
+{
+    drift_span span;
+
+    begin_held(3);
+    story.now = RENEW_AT - 1;
+    change(OLD, NEW);
+    story_extend(&story, 100 * DRIFT_MS);
+    check_given(0, OLD | 0x18);
+    CHECK_UINT(quorum_span(&story.q, QUORUM_CMD_EXTEND, story.now), 100 * DRIFT_MS);
+    span = quorum_span(&story.q, QUORUM_CMD_GIVE, story.now);
+    CHECK_UINT(drift_deadline(story.now, span, &config.drift), DEADLINE);
+    answer(OLD | 0x18, YES);
+    CHECK_UINT(story.q.deadline, DEADLINE);
+}
+
 TEST(several_names_are_given_too)
 {
     begin_with(3);
@@ -523,7 +540,8 @@ CHECK_MAIN(RUN(any_two_sets_that_decide_share_a_master), RUN(a_round_needs_a_maj
            RUN(a_hold_that_the_new_list_refuses_keeps_its_deadline),
            RUN(who_refuses_the_token_is_asked_again), RUN(who_did_not_answer_is_asked_to_extend),
            RUN(who_comes_up_later_is_given_it_then),
-           RUN(a_hold_that_the_old_list_lost_is_not_given_away), RUN(several_names_are_given_too),
+           RUN(a_hold_that_the_old_list_lost_is_not_given_away),
+           RUN(a_gift_lasts_as_long_as_the_hold), RUN(several_names_are_given_too),
            RUN(who_was_given_several_names_and_lost_one_is_released),
            RUN(an_adopted_token_is_given_once_the_old_list_has_shown_it),
            RUN(an_adopted_token_that_nobody_stores_is_not_given),

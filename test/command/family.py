@@ -168,7 +168,7 @@ HARMS = {"redlock killed": lambda holder: holder.send(signal.SIGKILL),
 class Crowd:
     """Many descendants that note the time: see crowd.c."""
 
-    LEN_MAX = 2000
+    LEN_MAX = 4000
 
     def __init__(self, program, shape, size, spinning):
         self.program, self.size = os.path.abspath(program), size
@@ -189,6 +189,8 @@ class Crowd:
 
     def arrive(self):
         eventually(lambda: self.numbers()[1] > self.size, "all have started")
+        started = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        eventually(lambda: min(self.numbers()[3:4 + self.size]) > started, "all take their later naps")
 
     def is_empty(self):
         for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -211,7 +213,7 @@ class Crowd:
         with cli.Running("run", "--wait", "60s", "x", "--", self.program, self.path) as waiter:
             harm(holder)
             expect(waiter.finish(), 0)
-        time.sleep(0.3)  # Each that still runs notes the time again.
+        time.sleep(3 * max(0.1, self.size / 6000))  # Each that still runs notes the time again.
         holder.send(signal.SIGCONT)
         self.end()
         _, _, began, *last = self.numbers()

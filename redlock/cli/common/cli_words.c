@@ -299,8 +299,9 @@ void cli_note_masters(struct cli *cli, const char *option, const char *value)
     const char *word = cli_quote(value, buf, "");
     bool is_secret = strcmp(option, "--masters") == 0 && strchr(value, '@') != NULL;
 
+    cli->has_dots = word[0] == '\0' || is_secret;
     (void)snprintf(cli->masters_option, sizeof cli->masters_option, " %s %s", option,
-                   word[0] != '\0' && !is_secret ? word : "...");
+                   cli->has_dots ? "..." : word);
 }
 
 void cli_json_string(FILE *file, const char *text)

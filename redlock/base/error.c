@@ -132,45 +132,6 @@ const struct blame *error_blamed(void)
     return thread_error.blame.masters != 0 ? &thread_error.blame : NULL;
 }
 
-/* Write one byte of a name, as 1 or 4 characters.  Returns their number. */
-static size_t quote_byte(unsigned char byte, char *ret_text)
-{
-    static const char digits[] = "0123456789abcdef";
-
-    if (byte >= ' ' && byte <= '~' && byte != '\\') {
-        ret_text[0] = (char)byte;
-        return 1;
-    }
-    ret_text[0] = '\\';
-    ret_text[1] = 'x';
-    ret_text[2] = digits[byte >> 4];
-    ret_text[3] = digits[byte & 15];
-    return 4;
-}
-
-const char *error_quote(const char *name, size_t name_len, char *buf, size_t size)
-{
-    size_t len = 0; /* Bytes written so far. */
-    size_t fit = 0; /* The longest part that leaves room for "...". */
-
-    assert(size >= 8);
-    for (size_t i = 0; i < name_len; i++) {
-        char text[4];
-        size_t text_len = quote_byte((unsigned char)name[i], text);
-
-        if (len + text_len >= size) {
-            memcpy(buf + fit, "...", sizeof "...");
-            return buf;
-        }
-        memcpy(buf + len, text, text_len);
-        len += text_len;
-        if (len + sizeof "..." <= size)
-            fit = len;
-    }
-    buf[len] = '\0';
-    return buf;
-}
-
 const char *redlock_strerror(int status)
 {
 #define TEXT_OF(code, message, text) \

@@ -87,11 +87,4 @@ const struct error_parts *error_parts(void);
 /* The masters that it blames.  NULL: none, or there is no message. */
 const struct blame *error_blamed(void);
 
-/*
- * Write a name for people to read.  Printable ASCII stays as it is.  A backslash and every other
- * byte become \xHH.  A name that does not fit ends in "...".  Returns buf.  size must be at least
- * 8.
- */
-const char *error_quote(const char *name, size_t name_len, char *buf, size_t size);
-
 #endif /* REDLOCK_ERROR_H */

@@ -14,6 +14,7 @@
 #include <sodium.h>
 
 #include "redlock/base/error.h"
+#include "redlock/base/text.h"
 
 /* In bytes.  Chosen: 15 URIs of the longest kind take 20 000; not measured. */
 #define FILE_MAX 65536
@@ -94,7 +95,7 @@ int list_file_read(const char *path, char **ret_list)
         sodium_memzero(text, FILE_MAX);
         free(text);
         return error_set(REDLOCK_E_INVAL, "the masters' file %s: %s",
-                         error_quote(path, strlen(path), shown, sizeof shown), why);
+                         text_quote(path, strlen(path), shown, sizeof shown), why);
     }
     *ret_list = text;
     return REDLOCK_OK;

@@ -35,6 +35,7 @@
     X(NO_ANSWER, "no-answer")                 \
     X(NO_ADDRESS, "no-address")               \
     X(TLS_CERTIFICATE, "tls-certificate")     \
+    X(CERTIFICATE_ENDS, "certificate-ends")   \
     X(TLS_FAILED, "tls-failed")               \
     X(TLS_UNVERIFIED, "tls-unverified")       \
     X(WRONG_PASSWORD, "wrong-password")       \

@@ -67,7 +67,7 @@
       .cure = "write redis:// in its URI, or give the port that has TLS")                          \
     X(TLS_CERTIFICATE, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w",      \
       .cure = CURE_CA)                                                                             \
-    X(TLS_EXPIRED, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w",          \
+    X(TLS_EXPIRED, CERTIFICATE_ENDS, TEXT, "TLS: the server's certificate is refused: %w",         \
       .cure = "give it a certificate that is valid (tls-cert-file), and restart it")               \
     X(TLS_EARLY, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w",            \
       .cure = "set the clock of this machine right, or give the master another certificate")       \

@@ -114,17 +114,12 @@ static void check_user(const struct cli *cli, const char *user)
 
 static int acl_main(struct cli *cli, int argc, char **argv)
 {
-    static const struct option own[] = {
-        RIGHTS_OPTIONS,
-        {"user", required_argument, NULL, RIGHTS_OPTIONS_END},
-        {NULL, 0, NULL, 0},
-    };
     struct rights_wanted wanted = {.kinds = 0};
     const char *user = "redlock";
     int option;
 
-    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1) {
-        if (option == RIGHTS_OPTIONS_END)
+    while ((option = cli_getopt(cli, argc, argv, false)) != -1) {
+        if (option == OPTION_USER)
             user = optarg;
         else
             rights_take_option(cli, option, &wanted);
@@ -139,6 +134,7 @@ static int acl_main(struct cli *cli, int argc, char **argv)
 
 const struct cli_command cli_acl = {
     .name = "acl",
+    .options = OPTIONS_ACL,
     .run = acl_main,
     .usage = "acl [--user NAME] [--names PATTERN]... [--fair] [--fence] [--permits] [--shared]",
     .help = "Print the ACL rules of a user that may take locks and do nothing else.\n"
@@ -149,15 +145,7 @@ const struct cli_command cli_acl = {
             "To keep them, run ACL SAVE if the master has an aclfile, else CONFIG REWRITE,\n"
             "which writes users to redis.conf.\n"
             "Check them with `redlock doctor` and the same options.\n"
-            "The user may not run `redlock list`, which also needs +scan +strlen.\n"
-            "\n"
-            "  --user NAME            the user (redlock)\n"
-            "  --names PATTERN        the names of the locks, a pattern as in Redis (*: all\n"
-            "                         names, and all other keys); doctor takes none with [.\n"
-            "                         Give it again for each further pattern\n"
-            "  --fair, --fence, --permits, --shared\n"
-            "                         also allow what locks with these options need\n"
-            "\n"
-            "Example: redlock acl --user jobs --names 'jobs/*'\n"
+            "The user may not run `redlock list`, which also needs +scan +strlen.\n",
+    .more = "Example: redlock acl --user jobs --names 'jobs/*'\n"
             "Exit: 0 printed, 64 usage.\n",
 };

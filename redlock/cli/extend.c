@@ -24,12 +24,6 @@ static int extend(struct session *session, const struct cli_names *names, const 
 
 static int extend_main(struct cli *cli, int argc, char **argv)
 {
-    static const struct option own[] = {
-        {"permits", required_argument, NULL, CLI_OPTION_PERMITS},
-        {"shared", no_argument, NULL, CLI_OPTION_SHARED},
-        {"ttl", required_argument, NULL, CLI_OPTION_TTL},
-        {NULL, 0, NULL, 0},
-    };
     struct redlock_lock_options opts;
     struct session session;
     struct cli_names names;
@@ -37,7 +31,7 @@ static int extend_main(struct cli *cli, int argc, char **argv)
 
     redlock_lock_options_init(&opts);
     opts.no_renew = true;
-    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1)
+    while ((option = cli_getopt(cli, argc, argv, false)) != -1)
         cli_take_lock_option(cli, option, &opts);
     cli_need_arguments(cli, argc, argv, 2, "NAME TOKEN");
     cli_check_ttl(cli, opts.ttl_ms);
@@ -54,15 +48,12 @@ static int extend_main(struct cli *cli, int argc, char **argv)
 
 const struct cli_command cli_extend = {
     .name = "extend",
+    .options = OPTIONS_EXTEND,
     .run = extend_main,
     .usage = "extend [--permits K | --shared] [--ttl 10s] NAME[,NAME...] TOKEN",
     .help = "Extend the lock NAME that is held with TOKEN.  An extension never makes a lock\n"
-            "shorter.\n"
-            "\n"
-            "  --permits K, --shared  as they were with `redlock lock`\n"
-            "  --ttl DUR              how long the lock lasts from now on (10s)\n"
-            "\n"
-            "Example: redlock extend --ttl 30s backup $TOKEN\n"
+            "shorter.\n",
+    .more = "Example: redlock extend --ttl 30s backup $TOKEN\n"
             "Exit: 0 extended, 64 usage, 69 too few masters, 76 not held with this token,\n"
             "77 forbidden, 78 wrong list of masters.\n",
 };

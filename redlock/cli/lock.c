@@ -57,8 +57,8 @@ static bool await_space(struct session *session, const struct redlock_lease *lea
 }
 
 /* Print the token, and leave the lock held.  If the token cannot be printed, or not while the lock
- * is held, release the lock.  name: the argument NAME. */
-static int hand_over(struct session *session, const struct cli_names *names, const char *name,
+ * is held, release the lock. */
+static int hand_over(struct session *session, const struct cli_names *names,
                      struct redlock_lease *lease, uint32_t ttl_ms)
 {
     char shown[CLI_NAMES_SHOWN_MAX];
@@ -67,7 +67,7 @@ static int hand_over(struct session *session, const struct cli_names *names, con
     if (!await_space(session, lease)) {
         if (session->signal == 0)
             cli_say(MSG_LOST, "the lock %s ran out before its token could be printed",
-                    cli_show_name(name, shown));
+                    cli_show_names(names, shown));
         redlock_cancel(lease);
         return session->signal == 0 ? CLI_LOST : session_signal_exit(session);
     }
@@ -76,7 +76,7 @@ static int hand_over(struct session *session, const struct cli_names *names, con
     if (code == CLI_OK)
         (void)redlock_detach(lease); /* Cannot fail: it is held, and nothing is under way. */
     else if (session_unlock(session, lease) == CLI_OK)
-        cli_hint("the lock %s was released", cli_show_name(name, shown));
+        cli_hint("the lock %s was released", cli_show_names(names, shown));
     return code; /* The first failure counts. */
 }
 
@@ -95,10 +95,6 @@ static const char *name_caller(char buf[REDLOCK_NOTE_MAX + 1])
 
 static int lock_main(struct cli *cli, int argc, char **argv)
 {
-    static const struct option own[] = {
-        CLI_LOCK_ROWS,
-        {NULL, 0, NULL, 0},
-    };
     struct redlock_lock_options opts;
     struct redlock_lease *lease;
     struct session session;
@@ -108,7 +104,7 @@ static int lock_main(struct cli *cli, int argc, char **argv)
 
     redlock_lock_options_init(&opts);
     opts.no_renew = true;
-    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1)
+    while ((option = cli_getopt(cli, argc, argv, false)) != -1)
         cli_take_lock_option(cli, option, &opts);
     if (opts.note == NULL)
         opts.note = name_caller(caller);
@@ -122,7 +118,7 @@ static int lock_main(struct cli *cli, int argc, char **argv)
     if (code == CLI_OK) {
         code = session_lock(&session, &names, &opts, &lease);
         if (code == CLI_OK)
-            code = hand_over(&session, &names, argv[optind], lease, opts.ttl_ms);
+            code = hand_over(&session, &names, lease, opts.ttl_ms);
         session_close(&session);
     }
     cli_names_done(&names);
@@ -131,24 +127,15 @@ static int lock_main(struct cli *cli, int argc, char **argv)
 
 const struct cli_command cli_lock = {
     .name = "lock",
+    .options = OPTIONS_LOCK,
     .run = lock_main,
     .usage =
         "lock [--fence] [--fair|--permits K|--shared] [--ttl 10s] [--wait 0|DURATION|forever]\n"
         "            [--note TEXT] NAME[,NAME...]",
     .help = "Take the lock NAME, print its token, and leave it held.  Nothing renews it: use\n"
             "`redlock extend` in time, and `redlock unlock` at the end.  Of several names, all\n"
-            "are taken, or none.\n"
-            "\n"
-            "  --fair                 wait in a queue: --fair waiters are served in order\n"
-            "  --fence                draw a fencing token, and print it after the token\n"
-            "  --note TEXT            who holds it, for `redlock status` (HOST/PID of the caller;\n"
-            "                         \"\": none); printed behind the token, so without spaces\n"
-            "  --permits K            take one of K permits of NAME, which K clients may hold\n"
-            "  --shared               hold the lock as a reader, together with other readers\n"
-            "  --ttl DUR              how long the lock lasts (10s)\n"
-            "  --wait DUR|forever     how long to keep trying (0: try once)\n"
-            "\n"
-            "Example: redlock lock --ttl 1m backup\n"
+            "are taken, or none.\n",
+    .more = "Example: redlock lock --ttl 1m backup\n"
             "Exit: 0 locked, 64 usage, 69 too few masters, 75 another client has the lock, 76 the\n"
             "lock ran out before its token could be printed, 77 forbidden, 78 wrong list of\n"
             "masters.\n",

@@ -4,6 +4,7 @@
 #include "redlock/cli/common/cli.h"
 
 #include <fcntl.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,11 +109,20 @@ static void help_on_messages(struct cli *cli, int argc, char **argv)
     exit(cli_flush_output());
 }
 
-/* `redlock help [COMMAND | combine | IDENTIFIER...]`; argv[optind] is "help". */
+/* `redlock help options`: for the completion of shells. */
+static void print_options(void)
+{
+    options_print_words("-", 0);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        options_print_words(commands[i]->name, commands[i]->options);
+}
+
+/* `redlock help [COMMAND | combine | options | IDENTIFIER...]`; argv[optind] is "help". */
 static void help(struct cli *cli, int argc, char **argv)
 {
     const char *word = argc - optind > 1 ? argv[optind + 1] : "help";
-    bool is_own = strcmp(word, "help") == 0 || strcmp(word, "combine") == 0 || word[0] == '-';
+    bool is_table = strcmp(word, "combine") == 0 || strcmp(word, "options") == 0;
+    bool is_own = strcmp(word, "help") == 0 || is_table || word[0] == '-';
 
     cli->command = find_command(word);
     if (!is_own && cli->command == NULL)
@@ -120,11 +130,13 @@ static void help(struct cli *cli, int argc, char **argv)
     if (argc - optind > 2)
         cli_usage_error(cli,
                         "too many arguments; needed: help [COMMAND | combine | IDENTIFIER...]");
-    if (strcmp(word, "combine") == 0) {
+    if (!is_table)
+        cli_print_help(cli);
+    if (strcmp(word, "combine") == 0)
         cli_print_combinations();
-        exit(cli_flush_output());
-    }
-    cli_print_help(cli);
+    else
+        print_options();
+    exit(cli_flush_output());
 }
 
 /*
@@ -156,6 +168,7 @@ int main(int argc, char **argv)
     struct cli cli = {.command = NULL};
     int first, code;
 
+    (void)setlocale(LC_CTYPE, ""); /* For names (base/text.h).  Numbers are those of C. */
     open_standard_descriptors();
     need_stack();
     (void)sodium_set_misuse_handler(end_without_random);
@@ -164,7 +177,7 @@ int main(int argc, char **argv)
     cli.reply_timeout_ms = defaults.reply_timeout_ms;
     cli.max_ttl_ms = defaults.max_ttl_ms;
 
-    (void)cli_getopt(&cli, argc, argv, true, NULL);
+    (void)cli_getopt(&cli, argc, argv, true);
     if (optind >= argc)
         cli_miss_command();
     if (strcmp(argv[optind], "help") == 0)

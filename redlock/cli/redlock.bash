@@ -4,54 +4,52 @@
 # be sourced by hand.  Names of locks are not completed: only the masters know them, and pressing a
 # key must not query masters.
 
-_redlock_commands="acl bench doctor extend help init list lock members run status unlock"
-_redlock_options="--clock-guard --connect-timeout --help --json --masters --masters-file --max-ttl
-    --reply-timeout --restart-guard --tls-ca --tls-cert --tls-key --tls-server-name --tls-verify
-    --verbose --version"
+# The options come from the command itself: `redlock help options`.
 
-# Print the options of a command, without those of all commands.
-_redlock_own_options() {
-    case $1 in
-    acl) echo --fair --fence --names --permits --shared --user ;;
-    bench) echo --contend --cycles --fair --fence --hold-ms --in-flight --mode --note --permits --reentrant \
-        --resources --shared --threads ;;
-    doctor) echo --fair --fence --names --permits --shared ;;
-    extend) echo --permits --shared --ttl ;;
-    init) echo --new ;;
-    list) echo --all --watch ;;
-    lock) echo --fair --fence --note --permits --shared --ttl --wait ;;
-    members) echo --dry-run --even --i-know-what-is-lost ;;
-    run) echo --fair --fence --hold-at-least --hold-at-most --note --permits --shared --ttl --wait ;;
-    status) echo --clocks --prometheus ;;
-    unlock) echo --force --now --permit --permits --reason --shared --yes ;;
-    esac
+declare -gA _redlock_options=() # By the command as it was typed: what it printed.
+
+# Ask the command, once.  One that cannot be run has no options.
+_redlock_ask() {
+    [[ -n ${_redlock_options[$1]-} ]] || _redlock_options[$1]=$("$1" help options 2>/dev/null) || true
 }
 
-# True: the next word is the value of option $1 of command $2.
+# Print the names of all commands.
+_redlock_commands() {
+    cut -d " " -f 1 <<<"${_redlock_options[$1]-}" | grep -v -- - | sort -u
+}
+
+# Print the rows of a command, or those of all commands if there is none yet.
+_redlock_rows() {
+    local row
+    while read -r row; do
+        [[ $row != "${2:--} "* ]] || echo "${row#* }"
+    done <<<"${_redlock_options[$1]-}"
+}
+
+# Print the row of one option.  Before the command, one of any command: it is refused there, with advice.
+_redlock_row() {
+    local command option rest
+    while read -r command option rest; do
+        [[ $option != "$3" || ($command != "$2" && -n $2) ]] || { echo "$rest" && return; }
+    done <<<"${_redlock_options[$1]-}"
+}
+
+# True: the next word is the value of option $3 of command $2.
 _redlock_takes_value() {
-    case $2:$1 in
-    acl:--permits | doctor:--permits) return 1 ;;
-    esac
-    case $1 in
-    --clock-guard | --connect-timeout | --contend | --cycles | --hold-at-least | --hold-at-most | \
-        --hold-ms | --i-know-what-is-lost | --in-flight | --masters | --masters-file | --max-ttl | --mode | --names | --note | \
-        --permit | --permits | --reason | --reply-timeout | --resources | --restart-guard | --threads | --tls-ca | --tls-cert | --tls-key | --tls-server-name | --tls-verify | --ttl | --user | \
-        --wait) return 0 ;;
-    *) return 1 ;;
-    esac
+    local row
+    row=$(_redlock_row "$@")
+    [[ -n $row && $row != -* ]]
 }
 
+# Offer values of option $3 of command $2, that begin with $4.
 _redlock_complete_value() {
-    case $1 in
-    --masters-file | --tls-ca | --tls-cert | --tls-key) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
-    --mode) mapfile -t COMPREPLY < <(compgen -W "loop blocking" -- "$2") ;;
-    --clock-guard) mapfile -t COMPREPLY < <(compgen -W "off periodic per_vote" -- "$2") ;;
-    --tls-verify) mapfile -t COMPREPLY < <(compgen -W "full none" -- "$2") ;;
-    --restart-guard) mapfile -t COMPREPLY < <(compgen -W "on off" -- "$2") ;;
-    --hold-at-least | --hold-at-most) mapfile -t COMPREPLY < <(compgen -W "1m 10m 1h" -- "$2") ;;
-    --ttl | --max-ttl) mapfile -t COMPREPLY < <(compgen -W "5s 10s 30s 60s" -- "$2") ;;
-    --wait) mapfile -t COMPREPLY < <(compgen -W "0 10s 1m forever" -- "$2") ;;
-    esac
+    local argument words
+    read -r argument words <<<"$(_redlock_row "${@:1:3}")"
+    if [[ $words == FILE ]]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$4")
+    elif [[ -n $argument && -n $words ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$words" -- "$4")
+    fi
 }
 
 # Complete the command of `redlock run NAME --`, from word $1 on, as if it stood alone.
@@ -70,8 +68,9 @@ _redlock_complete_command() {
 
 _redlock() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-    local command="" names=0 i
+    local self=${COMP_WORDS[0]} command="" names=0 i
     COMPREPLY=()
+    _redlock_ask "$self"
     # readline splits "--ttl=5s" into three words.
     if [[ $word == "=" ]]; then
         word=""
@@ -79,7 +78,7 @@ _redlock() {
         before=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     for ((i = 1; i < COMP_CWORD; i++)); do
-        if _redlock_takes_value "${COMP_WORDS[i]}" "$command"; then
+        if _redlock_takes_value "$self" "$command" "${COMP_WORDS[i]}"; then
             i=$((i + 1))
             [[ ${COMP_WORDS[i]} != "=" ]] || i=$((i + 1))
         elif [[ ${COMP_WORDS[i]} == -- && $command == run ]] && ((names > 0)); then
@@ -93,14 +92,12 @@ _redlock() {
             fi
         fi
     done
-    if _redlock_takes_value "$before" "$command"; then
-        _redlock_complete_value "$before" "$word"
+    if _redlock_takes_value "$self" "$command" "$before"; then
+        _redlock_complete_value "$self" "$command" "$before" "$word"
     elif [[ $word == -* ]]; then
-        local options=$_redlock_options
-        [[ $command != run ]] || options=${options/--json/} # Its output is that of the command.
-        mapfile -t COMPREPLY < <(compgen -W "$options $(_redlock_own_options "$command")" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "$(_redlock_rows "$self" "$command" | cut -d ' ' -f 1)" -- "$word")
     elif [[ -z $command || ($command == help && $names -eq 0) ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "$_redlock_commands" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "help $(_redlock_commands "$self")" -- "$word")
     elif [[ $command == members ]] && ((names == 0)); then
         mapfile -t COMPREPLY < <(compgen -W "add remove replace rescue" -- "$word")
     elif [[ $command == run ]] && ((names > 0)); then

@@ -224,7 +224,7 @@ static const char *show_name(const struct revoking *r, char buf[CLI_NAMES_SHOWN_
 
 static const char *show_text(const char *text, char buf[CLI_NAMES_SHOWN_MAX])
 {
-    return error_quote(text, strlen(text), buf, CLI_NAMES_SHOWN_MAX);
+    return text_quote(text, strlen(text), buf, CLI_NAMES_SHOWN_MAX);
 }
 
 /* Say what is wrong with the masters.  Returns the exit code. */

@@ -6,8 +6,6 @@
 #include "redlock/cli/revoke.h"
 #include "redlock/cli/common/session.h"
 
-enum { OPTION_FORCE = CLI_OPTION_NEXT, OPTION_NOW, OPTION_PERMIT, OPTION_REASON, OPTION_YES };
-
 static int force(struct cli *cli, int argc, char **argv, const struct revoke_wanted *wanted)
 {
     struct cli_names names;
@@ -25,27 +23,16 @@ static int force(struct cli *cli, int argc, char **argv, const struct revoke_wan
 
 static int unlock_main(struct cli *cli, int argc, char **argv)
 {
-    static const struct option own[] = {
-        {"force", no_argument, NULL, OPTION_FORCE},
-        {"now", no_argument, NULL, OPTION_NOW},
-        {"permit", required_argument, NULL, OPTION_PERMIT},
-        {"permits", required_argument, NULL, CLI_OPTION_PERMITS},
-        {"reason", required_argument, NULL, OPTION_REASON},
-        {"shared", no_argument, NULL, CLI_OPTION_SHARED},
-        {"yes", no_argument, NULL, OPTION_YES},
-        {NULL, 0, NULL, 0},
-    };
     struct redlock_lock_options opts;
     struct redlock_lease *lease;
     struct session session;
     struct revoke_wanted wanted = {.reason = NULL};
-    bool is_forced = false, is_about_force = false;
+    bool is_forced = false;
     struct cli_names names;
     int option, code;
 
     redlock_lock_options_init(&opts);
-    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1) {
-        is_about_force = is_about_force || option > OPTION_FORCE;
+    while ((option = cli_getopt(cli, argc, argv, false)) != -1) {
         if (option == OPTION_FORCE)
             is_forced = true;
         else if (option == OPTION_NOW)
@@ -59,7 +46,7 @@ static int unlock_main(struct cli *cli, int argc, char **argv)
         else
             cli_take_lock_option(cli, option, &opts);
     }
-    if (is_about_force && !is_forced)
+    if (!is_forced && (wanted.now || wanted.permit > 0 || wanted.reason != NULL || wanted.yes))
         cli_usage_error(cli, "--now, --permit, --reason and --yes need --force");
     if (is_forced && (opts.permits > 0 || opts.shared))
         cli_usage_error(cli, "--force takes no --permits or --shared: --permit N is one permit");
@@ -82,23 +69,14 @@ static int unlock_main(struct cli *cli, int argc, char **argv)
 
 const struct cli_command cli_unlock = {
     .name = "unlock",
+    .options = OPTIONS_UNLOCK,
     .run = unlock_main,
     .usage = "unlock [--permits K | --shared] NAME[,NAME...] TOKEN\n"
              "       redlock unlock --force [--now] [--permit N] [--reason TEXT] [--yes] NAME",
-    .help =
-        "Release the lock NAME that is held with TOKEN.  With --force, take NAME from its\n"
-        "holder, whoever that is: the holder can extend it no more, and learns that it is\n"
-        "lost.  Others get it when the holder's time is over.\n"
-        "\n"
-        "  --permits K, --shared  as they were with `redlock lock`\n"
-        "  --force                take the lock from its holder, after a question\n"
-        "  --reason TEXT          for the log of the holder, up to 80 bytes\n"
-        "  --permit N             permit number N of a semaphore, as `redlock status` shows it\n"
-        "  --now                  delete the lock at once: two may work until the holder has\n"
-        "                         ended, or its time is over\n"
-        "  --yes                  do not ask\n"
-        "\n"
-        "Example: redlock unlock backup $TOKEN\n"
-        "Exit: 0 released, 64 usage, 69 too few masters confirmed it, 75 the answer was no,\n"
-        "76 not held (with this token), 77 forbidden, 78 redlock did not write the key.\n",
+    .help = "Release the lock NAME that is held with TOKEN.  With --force, take NAME from its\n"
+            "holder, whoever that is: the holder can extend it no more, and learns that it is\n"
+            "lost.  Others get it when the holder's time is over.\n",
+    .more = "Example: redlock unlock backup $TOKEN\n"
+            "Exit: 0 released, 64 usage, 69 too few masters confirmed it, 75 the answer was no,\n"
+            "76 not held (with this token), 77 forbidden, 78 redlock did not write the key.\n",
 };

@@ -95,9 +95,9 @@ static bool any_is_ended(struct blocking *blocking)
     return blocking->waiters.oldest != NULL && blocking->events->interrupt(blocking->cookie);
 }
 
-/* Begin the calls that were handed in.  An interrupt is taken first: it ends all that were handed
- * in before it, and all that are under way.  If it finds none, it stays for the next one, which
- * cannot begin meanwhile: this thread has the mutex. */
+/* Begin the calls that were handed in.  An interrupt is taken first: it ends those of them that
+ * lock, and all calls under way that lock.  If it finds none, it is kept for the next call that
+ * locks, which cannot begin meanwhile: this thread has the mutex. */
 static void begin_calls(struct blocking *blocking, struct request *(*take)(struct requests *))
 {
     bool interrupted = take_interrupt(blocking), any = false;

@@ -134,8 +134,10 @@ struct inspect_master inspect_master(struct redlock *rl, unsigned m)
     seen.why = *masters_reason(masters, m);
     seen.remark.message = reason_message(&seen.why);
     (void)reason_write(&seen.why, now, seen.remark.text, sizeof seen.remark.text);
-    if (masters->peers.links[m] != NULL)
+    if (masters->peers.links[m] != NULL) {
         seen.info = *link_info(masters->peers.links[m]);
+        seen.has_certificate = link_left_s(masters->peers.links[m], &seen.certificate_left_s);
+    }
     seen.is_elsewhere = is_elsewhere(masters, m);
     seen.is_linked = masters_is_linked(masters, m);
     seen.look = guard->masters[m].look;

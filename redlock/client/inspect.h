@@ -76,9 +76,11 @@ struct inspect_master {
     struct remark remark;  /* The same in words. */
     struct master_info info;
     bool is_linked;
-    bool is_elsewhere;      /* It is a member that has another number, too. */
-    struct guard_look look; /* The marker when last read.  A number of 0: not read yet. */
-    bool is_looked_at;      /* A read of the marker is on its way. */
+    bool has_certificate;
+    int64_t certificate_left_s; /* Until a certificate of its chain ends. */
+    bool is_elsewhere;          /* It is a member that has another number, too. */
+    struct guard_look look;     /* The marker when last read.  A number of 0: not read yet. */
+    bool is_looked_at;          /* A read of the marker is on its way. */
     drift_span
         warming_left;    /* How long it still is warming, while witnesses or a client watch it. */
     bool is_asked_about; /* Witnesses were asked how long it has been warming, and have not

@@ -13,6 +13,7 @@
 #include "redlock/base/error.h"
 #include "redlock/base/list_file.h"
 #include "redlock/base/note.h"
+#include "redlock/base/text.h"
 #include "redlock/core/place.h"
 #include "redlock/core/wait.h"
 #include "redlock/masters/masters.h"
@@ -213,7 +214,7 @@ static int add_masters_of_file(struct options *options, const char *path)
     list_file_free(list);
     return r == REDLOCK_OK
                ? r
-               : error_wrap(r, "%s", error_quote(path, strlen(path), shown, sizeof shown));
+               : error_wrap(r, "%s", text_quote(path, strlen(path), shown, sizeof shown));
 }
 
 static int copy_masters(struct options *options, const char *list)

@@ -31,6 +31,9 @@
  * 10. A token of several names may be stored under some of them only.  So a master that refuses to
  *     extend it, or to raise the counters, no longer counts as a holder, and gets a release
  *     (on_refusal).  The answer to that release does not count as one to the extension (on_reply).
+ *     A hold relies on this master for the names that it still stores: an earlier majority may need
+ *     it.  So the release waits until another majority has extended all names to the deadline or
+ *     beyond, or the hold has ended (judge_extension, bury_round).
  *     An adopted token gets no such release, and none when it is lost (is_anothers): another
  *     process may count on what is left of it, until a deadline that we do not know.  Only the
  *     caller releases it, by RELEASE or CANCEL.
@@ -202,12 +205,17 @@ static bool is_anothers(const struct quorum *q)
     return q->adopted && q->state != QUORUM_RELEASING && q->state != QUORUM_IDLE;
 }
 
+/* Masters that may store a token of no use, and were sent no release on this connection. */
+static quorum_mask to_release(const struct quorum *q)
+{
+    return q->may_hold & (quorum_mask) ~(q->live | q->partial | q->releasing);
+}
+
 /* Rule 4. */
 static void settle(struct step *s)
 {
     struct quorum *q = s->q;
-    quorum_mask dead = q->may_hold & (quorum_mask)~q->live;
-    quorum_mask to = dead & takes_release(s) & (quorum_mask)~q->releasing;
+    quorum_mask to = to_release(q) & takes_release(s);
 
     if (to == 0 || is_anothers(q))
         return;
@@ -227,7 +235,7 @@ static void bury_round(struct quorum *q)
 {
     q->round = 0;
     q->live = 0;
-    q->deciding = q->barred = 0;
+    q->deciding = q->barred = q->partial = 0;
     q->late = false;
     q->deadline = 0;
 }
@@ -344,9 +352,9 @@ static void hold(struct step *s)
 
     q->lost_at = lost_at(q);
     half = drift_until(q->sent, q->lost_at) / 2;
-    q->renew_at = DRIFT_NEVER;
+    q->timeout = DRIFT_NEVER;
     if (q->config.renew)
-        q->renew_at = drift_add(q->sent, third < half ? third : half);
+        q->timeout = drift_add(q->sent, third < half ? third : half);
     q->state = QUORUM_HELD;
     forget_ask(q);
 }
@@ -631,7 +639,7 @@ static void fail_extension(struct step *s, int status)
 {
     struct quorum *q = s->q;
 
-    q->renew_at = q->config.renew ? drift_add(s->ev->now, pause_between(s)) : DRIFT_NEVER;
+    q->timeout = q->config.renew ? drift_add(s->ev->now, pause_between(s)) : DRIFT_NEVER;
     s->act->failed = q->none;
     restore_lease(s);
     forget_ask(q);
@@ -698,6 +706,8 @@ static void judge_extension(struct step *s, quorum_mask waiting)
         }
         if (proving)
             q->since = s->ev->now;
+        if (deadline >= q->deadline)
+            q->partial = 0; /* Rule 10: from now on the hold relies on this majority. */
         q->deadline = later(q->deadline, deadline); /* Rule 6. */
         q->config.lease = q->lease;
         give_back(s);
@@ -778,10 +788,10 @@ static void on_held_timer(struct step *s)
         tell_lost(s);
         return;
     }
-    if (s->ev->now < q->renew_at)
+    if (s->ev->now < q->timeout)
         return;
     if (s->ev->now >= quorum_give_up(q))
-        q->renew_at = DRIFT_NEVER;
+        q->timeout = DRIFT_NEVER;
     else
         begin_extension(s, QUORUM_EXTENDING);
 }
@@ -991,10 +1001,12 @@ static void judge(struct step *s)
 /* Rule 10. */
 static void on_refusal(struct quorum *q, quorum_mask from)
 {
-    if (q->config.many && !(q->fresh & from))
+    if (q->config.many && !(q->fresh & from)) {
         q->live &= (quorum_mask)~from;
-    else
+        q->partial |= quorum_is_held(q) ? from : 0;
+    } else {
         q->may_hold &= (quorum_mask)~from;
+    }
     q->asked &= (quorum_mask) ~(q->fresh & from); /* It may be given the token. */
 }
 
@@ -1226,6 +1238,7 @@ static void on_change(struct step *s)
     q->releasing &= stay;
     q->deciding &= stay;
     q->barred &= stay;
+    q->partial &= stay;
     for (unsigned m = 0; storing >> m != 0; m++)
         if (storing & mask_of(m))
             q->round_of[m] = q->round;
@@ -1257,7 +1270,7 @@ static drift_time wake_at(const struct quorum *q)
     case QUORUM_RELEASING:
         return q->timeout;
     case QUORUM_HELD:
-        return q->told ? q->deadline : earlier(q->renew_at, q->lost_at);
+        return q->told ? q->deadline : earlier(q->timeout, q->lost_at);
     case QUORUM_EXTENDING:
         return earlier(q->timeout, q->lost_at);
     case QUORUM_IDLE:
@@ -1348,7 +1361,7 @@ bool quorum_may_extend(const struct quorum *q)
 
 bool quorum_must_release(const struct quorum *q, unsigned master)
 {
-    return (q->may_hold & ~q->live & ~q->releasing & mask_of(master)) != 0 && !is_anothers(q);
+    return (to_release(q) & mask_of(master)) != 0 && !is_anothers(q);
 }
 
 bool quorum_cares(const struct quorum *q, unsigned master)

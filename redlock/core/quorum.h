@@ -183,14 +183,17 @@ struct quorum {
     quorum_mask deciding;         /* Masters that owe the answer to a command that stores the live
                                    * token or deletes it, and to any later one. */
     quorum_mask barred;           /* Masters that never regain the live token (rule 14). */
+    quorum_mask partial;          /* Masters that refused to extend it, and on which the hold relies
+                                   * for those of its names that they store (rule 10). */
     uint32_t ask;                 /* Number of the latest ask. */
     uint32_t round;               /* Number of the live round; 0: none. */
     drift_time sent;              /* When the ask under way began. */
-    drift_time timeout;           /* When the ask or the pause under way ends at the latest. */
+    drift_time timeout;           /* When the ask or the pause under way ends at the latest; HELD:
+                                   * when to renew. */
     drift_time deadline;          /* From this instant on, the lock is not held. */
     drift_time since;             /* When the caller asked for the lock; once held, when it was
                                    * granted. */
-    drift_time renew_at, lost_at;
+    drift_time lost_at;
     drift_time settle_by; /* When every lease that was ever asked for has expired. */
     drift_span lease;     /* The lease that the latest SET or extension asked for. */
     uint32_t round_of[QUORUM_MASTERS_MAX];

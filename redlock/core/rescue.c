@@ -6,6 +6,8 @@
  *
  *  R2. Every master that is left, and stores an older version, gets a version without members
  *      (is_open, find_request).  No vote counts there from then on, for any client.
+ *      It then accepts the list for the next version (RESCUE_ASK_NOTE).  So a later rescue knows
+ *      which other masters this one may have given a version, if it is interrupted.
  *  R3. When all have it, the longest lease that any of them reported must pass (rescue_due_at).  If
  *      one shows an older version again, the time begins anew (check).
  *  R4. Then the masters of the list get the new configuration, with a greater version.  Both
@@ -58,6 +60,12 @@ static bool is_in(quorum_mask masters, unsigned m)
 static bool is_open(const struct rescue *r, const struct rescue_master *m)
 {
     return m->look.ready && m->look.told.version < r->config.closed;
+}
+
+/* R2. */
+static bool has_to_note(const struct rescue *r, const struct rescue_master *m)
+{
+    return m->look.ready && m->look.told.version == r->config.closed && m->look.told.accepted == 0;
 }
 
 static bool has_founded(const struct rescue *r, unsigned m)
@@ -126,7 +134,7 @@ static bool check(struct rescue *r)
         const struct rescue_master *m = &r->masters[i];
         bool is_looked = m->known && m->looked >= r->checked_from;
 
-        if (is_in(r->config.masters, i) && is_open(r, m)) {
+        if (is_in(r->config.masters, i) && (is_open(r, m) || has_to_note(r, m))) {
             r->phase = RESCUE_CLOSING;
             return true;
         }
@@ -221,6 +229,8 @@ static enum rescue_request find_request(const struct rescue *r, unsigned master,
         return RESCUE_ASK_NOTHING;
     if (is_open(r, m))
         return RESCUE_ASK_CLOSE;
+    if (has_to_note(r, m))
+        return RESCUE_ASK_NOTE;
     if (r->phase != RESCUE_FOUNDING || !is_in(r->config.list, master) || has_founded(r, master))
         return RESCUE_ASK_NOTHING;
     if (m->look.ready && !is_in(r->counted, master))
@@ -245,6 +255,7 @@ static void send_requests(struct rescue *r, drift_time now, struct rescue_action
         r->masters[i].asked_at = now;
         act->look |= request == RESCUE_ASK_LOOK ? mask_of(i) : 0;
         act->close |= request == RESCUE_ASK_CLOSE ? mask_of(i) : 0;
+        act->note |= request == RESCUE_ASK_NOTE ? mask_of(i) : 0;
         act->count |= request == RESCUE_ASK_COUNT ? mask_of(i) : 0;
         act->found |= request == RESCUE_ASK_FOUND ? mask_of(i) : 0;
         act->install |= request == RESCUE_ASK_INSTALL ? mask_of(i) : 0;
@@ -317,7 +328,7 @@ static void judge(struct rescue *r, unsigned master)
         end(r, RESCUE_STRANGER, master);
     else if (look->ready && version > r->config.closed && version != r->config.founded)
         end(r, RESCUE_OVERTAKEN, master);
-    if (is_open(r, &r->masters[master]))
+    if (is_open(r, &r->masters[master]) || has_to_note(r, &r->masters[master]))
         r->closed = mask_without(r->closed, master);
     else
         r->closed |= mask_of(master);
@@ -353,9 +364,13 @@ void rescue_on_reply(struct rescue *r, unsigned master, bool done, drift_time no
     m->asked = RESCUE_ASK_NOTHING;
     if (done && asked == RESCUE_ASK_COUNT) {
         r->counted |= mask_of(master);
-    } else if (done && (asked == RESCUE_ASK_CLOSE || asked == RESCUE_ASK_FOUND)) {
-        m->look.told.version = asked == RESCUE_ASK_CLOSE ? r->config.closed : r->config.founded;
+    } else if (done && asked == RESCUE_ASK_CLOSE) {
+        m->look.told = (struct recall_told){.version = r->config.closed};
+    } else if (done && asked == RESCUE_ASK_NOTE) {
+        m->look.told.accepted = RESCUE_BALLOT;
         r->closed |= mask_of(master);
+    } else if (done && asked == RESCUE_ASK_FOUND) {
+        m->look.told.version = r->config.founded;
     } else {
         m->known = false;
         m->look_at = drift_add(now, r->config.look_every);

@@ -18,17 +18,22 @@
 #include "drift/drift.h"
 #include "redlock/core/guard.h"
 
+/* The ballot in which a closed master accepts the list.  Any would do, since closing deletes all.
+ */
+#define RESCUE_BALLOT (UINT64_C(1) << 32)
+
 enum rescue_request {
     RESCUE_ASK_NOTHING,
     RESCUE_ASK_LOOK,    /* Read the marker. */
     RESCUE_ASK_CLOSE,   /* lua/write.lua, with the version closed, and no member. */
+    RESCUE_ASK_NOTE,    /* lua/accept.lua: the list, with RESCUE_BALLOT. */
     RESCUE_ASK_COUNT,   /* lua/count_on.lua, with the number. */
     RESCUE_ASK_FOUND,   /* lua/write.lua, with the version founded, and the list. */
     RESCUE_ASK_INSTALL, /* lua/look.lua: an epoch, together with the version founded. */
 };
 
 enum rescue_phase {
-    RESCUE_CLOSING,  /* Until all masters are closed. */
+    RESCUE_CLOSING,  /* Until all masters are closed, and have noted the list. */
     RESCUE_WAITING,  /* Until all earlier leases have ended. */
     RESCUE_CHECKING, /* Queries all masters again. */
     RESCUE_FOUNDING, /* Until all masters of the list store the new version. */
@@ -71,7 +76,8 @@ struct rescue {
     enum rescue_phase phase;
     unsigned culprit;
     uint32_t longest_ms;     /* The longest lease that any master reported, or our own. */
-    quorum_mask closed;      /* Masters that are closed, or have nothing to close. */
+    quorum_mask closed;      /* Masters that are closed and have noted the list, or have nothing to
+                              * close. */
     drift_time closed_at;    /* When all masters were in closed. */
     drift_time checked_from; /* CHECKING: only queries sent from then on count. */
     uint64_t number;         /* All fencing tokens of the new set are greater. */
@@ -81,7 +87,7 @@ struct rescue {
 
 /* What to send.  The machine takes it as sent. */
 struct rescue_actions {
-    quorum_mask look, close, count, found, install;
+    quorum_mask look, close, note, count, found, install;
     drift_time wake_at; /* DRIFT_NEVER: no timer. */
 };
 

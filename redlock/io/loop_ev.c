@@ -8,8 +8,9 @@
  * they ring.  If it rings before the instant wanted by then, it is set to that one.
  *
  * A forked child shares the epoll set of the loop with its parent, and libev takes a descriptor out
- * of that set for a watcher that has stopped.  So every way into this file asks is_forked(), which
- * lets libev make a set of the child's own.  There no watcher starts, and each stops when it rings.
+ * of that set for a watcher that has stopped.  So whatever may change the set asks is_forked()
+ * first, which lets libev make a set of the child's own.  There no watcher starts, and those of
+ * descriptors and timers stop when they ring.
  *
  * The kernel may refuse to watch a descriptor, for example because memory or
  * fs.epoll.max_user_watches is used up.  libev then stops the watcher, and calls it with

@@ -61,7 +61,7 @@ static int refuse_file(const char *option, const char *path, const char *reason)
     char shown[PATH_SHOWN_MAX];
 
     return error_set(REDLOCK_E_INVAL, "%s: %s: %s", option,
-                     error_quote(path, strlen(path), shown, sizeof shown), reason);
+                     text_quote(path, strlen(path), shown, sizeof shown), reason);
 }
 
 /* OpenSSL calls what it does not find "unsupported", or a "start line". */
@@ -381,6 +381,25 @@ int tls_shake(struct tls *tls)
 enum why tls_silence(const struct tls *tls)
 {
     return tls->heard ? WHY_TLS_HALT : WHY_TLS_SILENT;
+}
+
+/* To ASN1_TIME_diff(), NULL is the time now. */
+bool tls_left_s(const struct tls *tls, int64_t *ret_left_s)
+{
+    const STACK_OF(X509) *chain = SSL_get0_verified_chain(tls->ssl);
+    int64_t left = INT64_MAX;
+    int days, seconds;
+
+    for (int i = 0; chain != NULL && i < sk_X509_num(chain); i++) {
+        const ASN1_TIME *end = X509_get0_notAfter(sk_X509_value(chain, i));
+
+        if (ASN1_TIME_diff(&days, &seconds, NULL, end) == 1 &&
+            days * INT64_C(86400) + seconds < left)
+            left = days * INT64_C(86400) + seconds;
+    }
+    if (left < INT64_MAX)
+        *ret_left_s = left;
+    return left < INT64_MAX;
 }
 
 /* ---- Bytes ---- */

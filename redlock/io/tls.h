@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "redlock/base/reason.h"
@@ -65,6 +66,10 @@ ssize_t tls_write(struct tls *tls, const char *bytes, size_t len);
  * were sent. */
 size_t tls_unsent(struct tls *tls, const char **ret_bytes);
 void tls_sent(struct tls *tls, size_t len);
+
+/* How long until the first certificate of the server's chain ends, in seconds; below 0: it has
+ * ended, and is not verified.  False: there is no chain, as before the handshake is done. */
+bool tls_left_s(const struct tls *tls, int64_t *ret_left_s);
 
 /* Why the handshake is not done, if no more bytes come.  A master that hangs and a plain Redis,
  * which waits for the end of a line, both stay silent. */

@@ -126,18 +126,21 @@ void explain_ready(const struct leases *leases, int status, quorum_mask deciding
     error_list(&list);
 }
 
-/* Quote the name.  Several names become a list with commas. */
+/* Why a release failed.  A user that may take locks need not be one that may release them. */
+static const char *why_unconfirmed(const struct error *list)
+{
+    if (list->parts.len > 0 && list->parts.list[0].message == MSG_NO_RIGHT)
+        return "too few masters allow it to this user, so the lock lasts until its ttl is over";
+    return "too few masters confirmed it";
+}
+
+/* Several names become a list with commas. */
 static void quote_names(const struct redlock_lease *lease, char *buf, size_t size)
 {
-    char names[QUOTED_MAX];
     const char *name = lease_name(lease);
-    size_t len = lease->name_len - (size_t)(name - lease->name);
 
-    if (len > sizeof names)
-        len = sizeof names;
-    for (size_t i = 0; i < len; i++)
-        names[i] = (char)(name[i] != '\0' ? name[i] : ',');
-    (void)error_quote(names, len, buf, size);
+    (void)text_quote_as(TEXT_NAMES, name, lease->name_len - (size_t)(name - lease->name), buf,
+                        size);
 }
 
 static const char *all_permits_taken(const struct redlock_lease *lease, char buf[48])
@@ -183,8 +186,6 @@ void explain_revoked(const struct redlock_lease *lease, unsigned master, const c
             leases->revoked.text, master + 1, masters_name(leases->masters, master));
 }
 
-static const char unconfirmed[] = "too few masters confirmed it";
-
 static struct answers answers_of_op(const struct redlock_lease *lease)
 {
     return (struct answers){.why = lease->why, .silent = lease->silent};
@@ -205,7 +206,7 @@ static void set_end(const struct redlock_lease *lease, enum lease_op op, int sta
     else if (status == REDLOCK_LOST && lease->adopted)
         why = "the lock is not held with this token"; /* Perhaps it never was. */
     else if (status == REDLOCK_UNREACHABLE && op == LEASE_OP_UNLOCK)
-        why = unconfirmed;
+        why = why_unconfirmed(list);
     else if (status == REDLOCK_CONTENDED && lease_kind(lease)->slots != NULL)
         why = all_permits_taken(lease, taken);
     else if (status == REDLOCK_CONTENDED)
@@ -244,7 +245,7 @@ void explain_unconfirmed(const struct redlock_lease *lease)
     quote_names(lease, name, sizeof name);
     list_troubles(lease->leases, answers_of_op(lease), lease->deciding, 0, sizeof list.text, &list);
     env_log(lease->leases->env, REDLOCK_LOG_WARNING, MSG_NO_MAJORITY, "release %s: %s%s%s", name,
-            unconfirmed, list.text[0] != '\0' ? ": " : "", list.text);
+            why_unconfirmed(&list), list.text[0] != '\0' ? ": " : "", list.text);
 }
 
 int explain_wait(const struct redlock_lease *lease)

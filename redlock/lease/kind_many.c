@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "redlock/base/error.h"
+#include "redlock/base/text.h"
 #include "redlock/lease/kind.h"
 #include "redlock/lease/state.h"
 
@@ -78,7 +79,7 @@ static enum msg explain(const struct redlock_lease *lease, char *text, size_t si
 
     if (lease->has_taken)
         (void)snprintf(text, size, "%s was taken",
-                       error_quote(name, strlen(name), quoted, sizeof quoted));
+                       text_quote_as(TEXT_NAME, name, strlen(name), quoted, sizeof quoted));
     return MSG_HELD;
 }
 

@@ -594,6 +594,11 @@ const struct master_info *link_info(const struct link *link)
     return &link->info;
 }
 
+bool link_left_s(const struct link *link, int64_t *ret_left_s)
+{
+    return stream_left_s(&link->stream, ret_left_s);
+}
+
 bool link_claims(const struct link *link)
 {
     return link->state == LINK_UP || (link->served && link->attempts < CLAIM_ATTEMPTS);

@@ -113,6 +113,10 @@ const struct reason *link_reason(const struct link *link);
 /* What the master reported about itself at the latest greeting. */
 const struct master_info *link_info(const struct link *link);
 
+/* How long until the master's certificate ends: tls_left_s().  False: the link is plain, or not up.
+ */
+bool link_left_s(const struct link *link, int64_t *ret_left_s);
+
 /* True if the link is up, or was up and may soon be up again.  Then another link to the same server
  * must stay down. */
 bool link_claims(const struct link *link);

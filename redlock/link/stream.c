@@ -255,6 +255,13 @@ enum why stream_silence(const struct stream *stream)
     return is_shaking ? tls_silence(stream->filter->tls) : transport_silence(stream->transport);
 }
 
+bool stream_left_s(const struct stream *stream, int64_t *ret_left_s)
+{
+    const struct filter *filter = stream->filter;
+
+    return filter != NULL && filter->tls != NULL && tls_left_s(filter->tls, ret_left_s);
+}
+
 void stream_close(struct stream *stream, bool reset)
 {
     struct filter *filter = stream->filter;

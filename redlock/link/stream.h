@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "redlock/io/transport.h"
@@ -32,6 +33,8 @@ void stream_done(struct stream *stream);
 
 bool stream_open_tls(struct stream *stream, const struct transport_to *to, unsigned turn,
                      struct reason *ret_why);
+/* As tls_left_s().  False: also if the stream is plain. */
+bool stream_left_s(const struct stream *stream, int64_t *ret_left_s);
 enum why stream_silence(const struct stream *stream);
 ssize_t stream_read_tls(struct stream *stream, char *buf, size_t room, struct reason *ret_why);
 ssize_t stream_write_tls(struct stream *stream, const char *bytes, size_t len,

@@ -14,8 +14,7 @@
 --   counted since the old floor would be added once more at each change, and soon be days.
 -- - To forget the counters is to delete the marker, as look.lua does.
 -- - Clients know the floor from look.lua.  The new floor is appended to the field "epoch", which
---   they read after each count.  If the field differs from what look.lua answered, they ignore the
---   count.
+--   they read after each count: docs/protocol.md, section 14, says which counts are good.
 -- - A floor that is high enough stays.
 
 local fields = {'epoch', 'set', 'floor', 'high', 'id', 'max', 'ver', 'config', 'of', 'about',

@@ -117,11 +117,13 @@ void proof_on_change(struct proof *proof)
         set_alarm(proof);
 }
 
-/* The read also proves what was asked for before. */
+/* The read also proves what was asked for before.  Masters that get a read with this turn's
+ * commands need no other.  Its answer would let go of their votes as soon as a query that is behind
+ * it is answered, and that may be before their TIME (proof_on_look). */
 void proof_on_alarm(struct proof *proof)
 {
     static const struct ask ask = {.what = WHAT_PROOF, .flags = ASK_LIFE};
-    quorum_mask due = find_asked(proof) & (quorum_mask)~proof->shown;
+    quorum_mask due = find_asked(proof) & (quorum_mask) ~(proof->shown | proof->wanted);
 
     proof->shown = 0;
     if (proof->peers->env->deaf)
@@ -355,7 +357,8 @@ void proof_on_time(struct proof *proof, unsigned master)
     let_go_proven(proof, master);
 }
 
-/* A TIME that was sent behind the proof was answered before the read of the marker. */
+/* The TIME of these votes was answered before the marker was read: it is sent right behind the
+ * proof, and the query only when that is answered, or with a later turn's commands. */
 void proof_on_look(struct proof *proof, unsigned master)
 {
     struct held *held = &proof->held[master];

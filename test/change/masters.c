@@ -21,6 +21,7 @@ static void look(const struct master *m, struct answer *ret_answer)
     ret_answer->from = m->from;
     ret_answer->to = m->to;
     ret_answer->number = m->number;
+    ret_answer->ballot = m->accepted_ballot;
 }
 
 static void prepare(struct master *m, const struct request *request, struct answer *ret_answer)

@@ -39,6 +39,7 @@ static void fill(struct world *w, const struct rescue *r, unsigned master)
     const struct rescue_master *m = &r->masters[master];
     static const uint8_t kinds[] = {[RESCUE_ASK_LOOK] = CHANGE_ASK_LOOK,
                                     [RESCUE_ASK_CLOSE] = CHANGE_ASK_WRITE,
+                                    [RESCUE_ASK_NOTE] = CHANGE_ASK_ACCEPT,
                                     [RESCUE_ASK_COUNT] = CHANGE_ASK_COUNT,
                                     [RESCUE_ASK_FOUND] = CHANGE_ASK_WRITE};
     struct request *out = &w->out[0][master];
@@ -52,7 +53,9 @@ static void fill(struct world *w, const struct rescue *r, unsigned master)
         out->number = (uint8_t)r->number;
     else
         out->version = m->asked == RESCUE_ASK_CLOSE ? CLOSED : FOUNDED;
-    if (m->asked == RESCUE_ASK_FOUND)
+    if (m->asked == RESCUE_ASK_NOTE)
+        out->ballot = BALLOT(1, 0);
+    if (m->asked == RESCUE_ASK_FOUND || m->asked == RESCUE_ASK_NOTE)
         out->from = out->to = scenario->rescued;
 }
 
@@ -62,7 +65,7 @@ static void go_on(struct world *w, struct rescue *r)
     quorum_mask asked;
 
     rescue_next(r, NOW, &act);
-    asked = act.look | act.close | act.count | act.found;
+    asked = act.look | act.close | act.note | act.count | act.found;
     for (unsigned i = 0; i < MASTERS; i++) {
         if (asked & mask_of(i))
             fill(w, r, i);
@@ -104,12 +107,13 @@ static uint64_t clock_of(const struct world *w)
 void rescuer_give(struct world *w, unsigned master, const struct answer *answer)
 {
     struct rescue r = *load(w);
-    const struct guard_look look = {.ready = answer->epoch != 0,
-                                    .number = answer->epoch,
-                                    .max_ttl_ms = TTL * 1000,
-                                    .high = answer->number,
-                                    .time_us = clock_of(w),
-                                    .told = {.version = answer->version}};
+    const struct guard_look look = {
+        .ready = answer->epoch != 0,
+        .number = answer->epoch,
+        .max_ttl_ms = TTL * 1000,
+        .high = answer->number,
+        .time_us = clock_of(w),
+        .told = {.version = answer->version, .accepted = answer->ballot != 0 ? RESCUE_BALLOT : 0}};
 
     w->out[0][master] = (struct request){0};
     if (answer->kind == CHANGE_ASK_LOOK)

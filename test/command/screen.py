@@ -10,6 +10,7 @@ import struct
 import sys
 import termios
 import time
+import unicodedata
 
 sys.dont_write_bytecode = True
 
@@ -44,11 +45,14 @@ class Screen:
         self.at = min(row + 1, self.size[0] - 1), column
 
     def put(self, char):
-        if self.at[1] == self.size[1]:
+        width = 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        if self.at[1] + width > self.size[1]:
             self.feed_line()
             self.at = self.at[0], 0
         self.cells[self.at[0]][self.at[1]] = (char, self.colour)
-        self.at = self.at[0], self.at[1] + 1
+        if width == 2:
+            self.cells[self.at[0]][self.at[1] + 1] = ("", self.colour)
+        self.at = self.at[0], self.at[1] + width
 
     def obey(self, numbers, letter):
         row, column = self.at[0], min(self.at[1], self.size[1] - 1)

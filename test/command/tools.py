@@ -211,9 +211,13 @@ def password():
 # ---- Programs ----
 
 
+UTF8 = {"LC_ALL": "C.UTF-8"}
+
+
 def environment(**extra):
+    """Without extra, names are shown in ASCII, whatever the locale of the tests is."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("REDLOCK_")}
-    env = {**env, "REDLOCK_MASTERS": MASTERS, **extra}
+    env = {**env, "LC_ALL": "C", "REDLOCK_MASTERS": MASTERS, **extra}
     return {key: value for key, value in env.items() if value is not None}
 
 

@@ -159,7 +159,7 @@ const char *model_step(const struct scenario *scenario, struct world *world, uns
                        story_event(event, is_up, what, sizeof what),
                        story_tell(&before, &client->q, &act, wake_before, START, did, sizeof did));
     if (client->q.round != before.round)
-        client->gone = client->robbed = 0;
+        client->gone = client->partial = client->robbed = 0;
     wrong = rules_of_step(scenario, world, c, &before, event, &act);
     if (client->q.round != before.round)
         client->fresh = 0;
@@ -208,8 +208,10 @@ static void note_answer(struct client *client, unsigned m, const struct item *it
             client->gone &= (uint8_t)~on;
     }
     if ((item->command == QUORUM_CMD_EXTEND || item->command == QUORUM_CMD_GIVE) &&
-        vote == QUORUM_VOTE_NO && is_last && !(client->fresh & on))
+        vote == QUORUM_VOTE_NO && is_last && !(client->fresh & on)) {
         client->gone |= on;
+        client->partial |= item->command == QUORUM_CMD_EXTEND ? on : 0;
+    }
 }
 
 static const char *hear(const struct scenario *scenario, struct world *world, unsigned c,

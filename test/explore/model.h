@@ -189,6 +189,7 @@ struct client {
     bool won;           /* It was held at some time, also if this step has ended it. */
     uint8_t given_back; /* The round that is being released. */
     uint8_t gone;       /* Masters that answered that they do not have the key. */
+    uint8_t partial;    /* Likewise, of several names, and no extension has been won since. */
     uint8_t robbed;     /* Masters that lost the key with their data. */
     uint8_t version;    /* The newest configuration that it knows. */
     uint8_t confirmed;  /* The configuration under which the hold began or was made longer. */

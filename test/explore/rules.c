@@ -117,17 +117,27 @@ static const char *check_fence(const struct scenario *scenario, struct world *wo
     return NULL;
 }
 
-/* The round may have ended in the same step, after the command. */
-static const char *check_sends(const struct world *world, unsigned c, const struct quorum *before,
+/* The round may have ended in the same step, after the command.  A master that refuses several
+ * names may still store some of them, and the hold relies on that until another majority has all.
+ */
+static const char *check_sends(struct world *world, unsigned c, const struct quorum *before,
                                const struct quorum_actions *act)
 {
-    const struct quorum *q = &world->clients[c].q;
+    struct client *client = &world->clients[c];
+    const struct quorum *q = &client->q;
 
+    if (q->deadline != before->deadline)
+        client->partial = 0;
     for (unsigned i = 0; i < act->send_len; i++)
-        for (unsigned m = 0; m < world->masters; m++)
-            if ((act->send[i].to & 1u << m) && act->send[i].command == QUORUM_CMD_EXTEND &&
-                q->round_of[m] != q->round && q->round_of[m] != before->round)
+        for (unsigned m = 0; m < world->masters; m++) {
+            if (!(act->send[i].to & 1u << m))
+                continue;
+            if (act->send[i].command == QUORUM_CMD_EXTEND && q->round_of[m] != q->round &&
+                q->round_of[m] != before->round)
                 return "a dead token is extended";
+            if (act->send[i].command == QUORUM_CMD_RELEASE && (client->partial & 1u << m) != 0)
+                return "a name is released on which the hold relies";
+        }
     return NULL;
 }
 

@@ -35,7 +35,7 @@ static void forget_masters(struct quorum *q)
 static void forget_hold(struct quorum *q)
 {
     q->told = false;
-    q->sent = q->deadline = q->since = q->renew_at = q->lost_at = 0;
+    q->sent = q->deadline = q->since = q->lost_at = 0;
     q->lease = 0;
 }
 
@@ -49,11 +49,11 @@ static void forget_by_state(struct quorum *q)
     case QUORUM_ACQUIRING:
     case QUORUM_RAISING:
     case QUORUM_PROVING:
-        break;
     case QUORUM_EXTENDING:
-        q->renew_at = 0;
         break;
     case QUORUM_HELD:
+        q->sent = 0;
+        break;
     case QUORUM_ADOPTED:
         q->sent = q->timeout = 0;
         break;
@@ -100,7 +100,6 @@ void alike_forget(struct quorum *q, drift_time now)
 {
     forget(&q->timeout, now);
     forget(&q->deadline, now);
-    forget(&q->renew_at, now);
     forget(&q->lost_at, now);
     forget_since(q, now);
     forget(&q->settle_by, now);

@@ -244,46 +244,6 @@ TEST(every_thread_has_its_own)
     free(seen);
 }
 
-TEST(names_are_quoted)
-{
-    static const struct {
-        const char *name;
-        size_t size;
-        const char *quoted;
-    } rows[] = {
-        {"", 8, ""},
-        {"plain", 64, "plain"},
-        {"two words", 64, "two words"},
-        {"~ \x1f\x7f", 64, "~ \\x1f\\x7f"},
-        {"a\nb\\c\"", 64, "a\\x0ab\\x5cc\""},
-        {"\xc3\xa9", 64, "\\xc3\\xa9"},
-        {"1234567", 8, "1234567"},
-        {"12345678", 8, "1234..."},
-        {"123\n", 8, "123\\x0a"},
-        {"1234\n", 8, "1234..."},
-        {"12\n\n", 8, "12..."},
-        {"\n\n", 8, "\\x0a..."},
-        {"\n\n", 9, "\\x0a\\x0a"},
-    };
-
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        char buf[64];
-
-        memset(buf, '#', sizeof buf);
-        check_row = rows[i].quoted;
-        CHECK_STR(error_quote(rows[i].name, strlen(rows[i].name), buf, rows[i].size),
-                  rows[i].quoted);
-        CHECK(rows[i].size == sizeof buf || buf[rows[i].size] == '#');
-    }
-}
-
-TEST(a_nul_is_quoted_too)
-{
-    char buf[16];
-
-    CHECK_STR(error_quote("a\0b", 3, buf, sizeof buf), "a\\x00b");
-}
-
 /* The version is three numbers with dots. */
 TEST(the_version_is_that_of_the_build)
 {
@@ -323,5 +283,4 @@ CHECK_MAIN(RUN(the_longest_sentence_fits), RUN(statuses_are_distinct),
            RUN(a_reason_is_told_in_english), RUN(messages_are_wrapped_on_the_way_up),
            RUN(a_message_may_be_made_of_itself), RUN(a_message_is_passed_on),
            RUN(the_reasons_move_with_the_text), RUN(long_messages_end_in_dots),
-           RUN(every_thread_has_its_own), RUN(names_are_quoted), RUN(a_nul_is_quoted_too),
-           RUN(the_version_is_that_of_the_build))
+           RUN(every_thread_has_its_own), RUN(the_version_is_that_of_the_build))

@@ -157,6 +157,45 @@ TEST(a_waiter_asks_again_for_both_channels_that_were_refused)
     end();
 }
 
+TEST(a_link_that_comes_back_listens_to_all_and_to_its_group)
+{
+    begin();
+    wait_for_it();
+    said_len = 0;
+    lines.channels.listener.events->on_link(&lines, 1, false);
+    lines.channels.listener.events->on_link(&lines, 1, true);
+    CHECK_UINT(said_len, 2);
+    CHECK_HAS(said[0].text, "SUBSCRIBE " GROUP); /* First: a query follows the other. */
+    CHECK_STR(said[1].text, "SUBSCRIBE " CHANNEL);
+    CHECK_UINT(said[0].master, 1);
+    CHECK_UINT(said[1].master, 1);
+    end();
+}
+
+/* It gives up during its round, so no alarm is set. */
+TEST(who_gives_up_leaves_its_turn_to_the_next)
+{
+    struct redlock_lease *first;
+    unsigned from;
+
+    begin();
+    first = wait_for_it();
+    wait_for_it();
+    for (unsigned m = 0; m < MASTERS; m++)
+        push(m, "subscribe", strlen("subscribe"), CHANNEL);
+    ring();
+    answer_all(REPLY_INTEGER, 9000, "");
+    for (unsigned m = 0; m < MASTERS; m++)
+        tell_all(m, "free 2");
+    ring();
+    CHECK_INT(first->q.state, QUORUM_ACQUIRING);
+    from = sent_len;
+    step(first, QUORUM_EV_CANCEL);
+    ring();
+    CHECK(count(sent, sent_len, from, " 2 a " CHANNEL) > 0); /* Who holds it now? */
+    end();
+}
+
 CHECK_MAIN(RUN(a_waiter_listens_to_all_and_to_its_group),
            RUN(who_waits_for_a_permit_is_in_no_group),
            RUN(the_last_waiter_of_a_crowd_leaves_its_group),
@@ -164,4 +203,6 @@ CHECK_MAIN(RUN(a_waiter_listens_to_all_and_to_its_group),
            RUN(a_holder_tells_its_group_and_the_one_that_its_release_wakes),
            RUN(who_knows_that_there_is_no_crowd_names_no_groups),
            RUN(a_master_that_lacks_the_script_gets_the_same_query_in_full),
-           RUN(a_waiter_asks_again_for_both_channels_that_were_refused))
+           RUN(a_waiter_asks_again_for_both_channels_that_were_refused),
+           RUN(a_link_that_comes_back_listens_to_all_and_to_its_group),
+           RUN(who_gives_up_leaves_its_turn_to_the_next))

@@ -345,6 +345,25 @@ TEST(a_master_that_proved_nothing_for_a_second_is_asked)
     CHECK_UINT(reads, 3);
 }
 
+/* With the guard per vote a vote waits for the TIME that follows its proof.  A read without TIME,
+ * and a query behind it, would let go of the vote before. */
+TEST(a_master_that_gets_a_proof_anyway_is_sent_no_other)
+{
+    begin();
+    peers.clock_guard = REDLOCK_CLOCK_GUARD_PER_VOTE;
+    proof_on_change(&proof);
+    CHECK(alarm_ring(&env.alarms, now + DRIFT_S) == &proof.alarm);
+    proof_want(&proof, QUORUM_CMD_SET, 1);
+    proof_on_alarm(&proof);
+    CHECK_UINT(reads, 0);
+    proof_ask(&proof, 0);
+    CHECK_UINT(reads, 1);
+    proof_on_alarm(&proof); /* It has shown one. */
+    CHECK_UINT(reads, 1);
+    proof_on_alarm(&proof);
+    CHECK_UINT(reads, 2);
+}
+
 /* One of them may be all that is left of its version. */
 TEST(without_a_majority_each_master_with_an_epoch_is_asked)
 {
@@ -381,4 +400,5 @@ CHECK_MAIN(RUN(a_vote_of_the_known_version_counts),
            RUN(a_query_that_a_proof_asked_for_spoils_the_numbers_behind_it),
            RUN(another_epoch_is_a_loss_of_data),
            RUN(a_master_that_proved_nothing_for_a_second_is_asked),
+           RUN(a_master_that_gets_a_proof_anyway_is_sent_no_other),
            RUN(without_a_majority_each_master_with_an_epoch_is_asked))

@@ -18,7 +18,7 @@ static void check_given(quorum_mask give, quorum_mask extend)
 
 static void renew(void)
 {
-    timer_at(story.q.renew_at);
+    timer_at(story.q.timeout);
     CHECK_INT(story.q.state, QUORUM_EXTENDING);
 }
 
@@ -401,6 +401,9 @@ TEST(who_was_given_several_names_and_lost_one_is_released)
     renew();
     check_given(0, OLD | 0x18);
     answer(0x10, NO);
+    CHECK_UINT(sent(QUORUM_CMD_GIVE), 0);
+    answer(OLD | 0x08, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
     check_sent(0, 0, 0x10);
     CHECK_UINT(sent(QUORUM_CMD_GIVE), 0);
 }

@@ -154,6 +154,20 @@ TEST(a_release_is_in_place_in_these_states)
     }
 }
 
+/* The queue of the first master is full, so it gets no release, and answers the extension. */
+TEST(a_late_answer_to_an_extension_is_no_release)
+{
+    (void)reach(QUORUM_EXTENDING);
+    story.up = 6;
+    story_step(&story, QUORUM_EV_RELEASE);
+    check_sent(0, 0, 6);
+    answer(7, YES); /* To the extension. */
+    answer(2, YES);
+    check_not_ended();
+    answer(4, YES);
+    check_ended(REDLOCK_OK);
+}
+
 TEST(an_extension_is_in_place_in_these_states)
 {
     for (unsigned i = 0; i < STATES; i++) {
@@ -311,6 +325,7 @@ TEST(an_unlock_waits_until_masters_can_take_it)
 
 CHECK_MAIN(RUN(a_cancel_undoes_everything_in_every_state), RUN(a_cancel_is_the_last_word),
            RUN(a_detach_undoes_nothing_in_any_state), RUN(a_release_is_in_place_in_these_states),
+           RUN(a_late_answer_to_an_extension_is_no_release),
            RUN(an_extension_is_in_place_in_these_states), RUN(a_machine_wakes_in_these_states),
            RUN(an_early_timer_does_nothing_in_any_state),
            RUN(a_timer_makes_progress_in_every_state), RUN(these_masters_matter),

@@ -29,12 +29,13 @@ static void next(void)
 
 static void show_ready(unsigned m, uint64_t version)
 {
-    const struct guard_look look = {.ready = true,
-                                    .number = m + 1,
-                                    .max_ttl_ms = max_ttl_ms,
-                                    .high = high,
-                                    .time_us = time_us,
-                                    .told = {.version = version}};
+    const struct guard_look look = {
+        .ready = true,
+        .number = m + 1,
+        .max_ttl_ms = max_ttl_ms,
+        .high = high,
+        .time_us = time_us,
+        .told = {.version = version, .accepted = version == CLOSED ? RESCUE_BALLOT : 0}};
 
     rescue_on_look(&r, m, &look, now);
 }
@@ -86,13 +87,23 @@ static void begin(void)
     CHECK_UINT(act.look, ALL);
 }
 
+/* Master m does what it was asked to do, and then accepts the list. */
+static void close_one(unsigned m)
+{
+    CHECK_INT(r.masters[m].asked, RESCUE_ASK_CLOSE);
+    rescue_on_reply(&r, m, true, now);
+    next();
+    CHECK_UINT(act.note, mask_of(m));
+    rescue_on_reply(&r, m, true, now);
+}
+
 static void begin_closed(void)
 {
     begin();
     answer(OLD);
     CHECK_UINT(act.close, 0x09);
-    rescue_on_reply(&r, 0, true, now);
-    rescue_on_reply(&r, 3, true, now);
+    close_one(0);
+    close_one(3);
     next();
     CHECK_INT(r.phase, RESCUE_WAITING);
 }
@@ -122,14 +133,37 @@ TEST(all_that_are_left_are_closed_first)
     answer(OLD);
     CHECK_UINT(act.close, 0x09);
     CHECK_UINT(rescue_missing(&r), 0x09);
-    rescue_on_reply(&r, 0, true, now);
+    close_one(0);
     now += 10 * DRIFT_S;
     answer(OLD);
     CHECK_INT(r.phase, RESCUE_CLOSING);
-    rescue_on_reply(&r, 3, true, now);
+    close_one(3);
     next();
     CHECK_INT(r.phase, RESCUE_WAITING);
     CHECK_UINT(rescue_due_at(&r), now + SPAN); /* From the last one on. */
+}
+
+/* So another rescue knows whom this one may have given the new version. */
+TEST(all_note_the_list_before_one_stores_it)
+{
+    begin();
+    answer(OLD);
+    close_one(0);
+    rescue_on_reply(&r, 3, true, now);
+    next();
+    CHECK_UINT(act.note, 0x08);
+    rescue_on_reply(&r, 3, false, now);
+    now += 500 * DRIFT_MS;
+    next();
+    CHECK_INT(r.phase, RESCUE_CLOSING);
+    CHECK_UINT(rescue_missing(&r), 0x08);
+    rescue_on_look(
+        &r, 3, &(struct guard_look){.ready = true, .number = 4, .told = {.version = CLOSED}}, now);
+    next();
+    CHECK_UINT(act.note, 0x08);
+    rescue_on_reply(&r, 3, true, now);
+    next();
+    CHECK_INT(r.phase, RESCUE_WAITING);
 }
 
 TEST(one_that_was_not_reached_is_waited_for)
@@ -137,7 +171,7 @@ TEST(one_that_was_not_reached_is_waited_for)
     begin();
     rescue_on_link(&r, 3, false);
     answer(OLD);
-    rescue_on_reply(&r, 0, true, now);
+    close_one(0);
     now += 10 * DRIFT_S;
     answer(CLOSED);
     CHECK_INT(r.phase, RESCUE_CLOSING);
@@ -160,8 +194,8 @@ TEST(a_longer_lease_is_waited_for)
     begin();
     max_ttl_ms = 2000;
     answer(OLD);
-    rescue_on_reply(&r, 0, true, now);
-    rescue_on_reply(&r, 3, true, now);
+    close_one(0);
+    close_one(3);
     next();
     CHECK_UINT(rescue_due_at(&r), now + 2 * SPAN - 4 * DRIFT_MS);
 }
@@ -179,7 +213,7 @@ TEST(one_that_opens_again_is_closed_and_the_wait_begins_anew)
     show_ready(1, OLD);
     next();
     CHECK_UINT(act.close, 0x02);
-    rescue_on_reply(&r, 1, true, now);
+    close_one(1);
     next();
     CHECK(rescue_due_at(&r) > before);
     CHECK_UINT(rescue_due_at(&r), now + SPAN);
@@ -345,8 +379,9 @@ TEST(versions_jump)
     CHECK_UINT(rescue_version(FOUNDED, 0), 2 * CLOSED);
 }
 
-CHECK_MAIN(RUN(all_that_are_left_are_closed_first), RUN(one_that_was_not_reached_is_waited_for),
-           RUN(leases_end_before_the_set_is_founded), RUN(a_longer_lease_is_waited_for),
+CHECK_MAIN(RUN(all_that_are_left_are_closed_first), RUN(all_note_the_list_before_one_stores_it),
+           RUN(one_that_was_not_reached_is_waited_for), RUN(leases_end_before_the_set_is_founded),
+           RUN(a_longer_lease_is_waited_for),
            RUN(one_that_opens_again_is_closed_and_the_wait_begins_anew),
            RUN(one_that_forgets_is_watched_anew), RUN(counters_are_raised_first),
            RUN(a_majority_is_raised_before_the_set_is_founded),

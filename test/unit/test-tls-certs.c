@@ -79,6 +79,32 @@ TEST(certificates_are_verified)
     check_row = NULL;
 }
 
+/* The bounds are in days.  A slow test may have taken some minutes. */
+static void check_left(const struct link *link, int days)
+{
+    int64_t left_s = 0;
+
+    CHECK(link_left_s(link, &left_s));
+    CHECK(left_s <= days * INT64_C(86400) && left_s > days * INT64_C(86400) - 3600);
+}
+
+/* The CA of the tests ends after a day, and so does the chain of a certificate that ends later. */
+TEST(the_first_certificate_of_the_chain_ends)
+{
+    struct tls_identity own = tls_identity_make("DNS:a.example", &ca, -1, 9);
+    SSL_CTX *server = tls_peer_context(&own, NULL, 0);
+    struct tls_settings chosen = settings();
+    struct link *link = make_link(&chosen, "a.example");
+    int64_t left_s;
+
+    CHECK(!link_left_s(link, &left_s));
+    talk(link, server);
+    check_left(link, 1);
+    free_link(link);
+    SSL_CTX_free(server);
+    tls_identity_done(&own);
+}
+
 TEST(without_verification_any_certificate_will_do)
 {
     struct tls_identity own = tls_identity_make("DNS:a.example", NULL, -9, -1);
@@ -89,6 +115,7 @@ TEST(without_verification_any_certificate_will_do)
     CHECK(!tls_context_is_strict(env.tls));
     talk(link, server);
     check_up(link);
+    check_left(link, -1);
     free_link(link);
     SSL_CTX_free(server);
     tls_identity_done(&own);
@@ -178,6 +205,7 @@ TEST(a_key_must_fit_its_certificate)
     tls_identity_done(&other);
 }
 
-TLS_MAIN(RUN(certificates_are_verified), RUN(without_verification_any_certificate_will_do),
-         RUN(a_server_may_want_a_certificate), RUN(bad_settings_are_refused),
-         RUN(a_name_that_no_server_has_is_refused), RUN(a_key_must_fit_its_certificate))
+TLS_MAIN(RUN(certificates_are_verified), RUN(the_first_certificate_of_the_chain_ends),
+         RUN(without_verification_any_certificate_will_do), RUN(a_server_may_want_a_certificate),
+         RUN(bad_settings_are_refused), RUN(a_name_that_no_server_has_is_refused),
+         RUN(a_key_must_fit_its_certificate))

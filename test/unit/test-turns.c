@@ -135,14 +135,35 @@ TEST(a_waiter_in_the_queue_asks_again_for_channels_that_were_refused)
 
 /* The master says that it passed the lock on to this waiter: to the token that waits there, or to a
  * dead one. */
-static void grant(unsigned master, const struct redlock_lease *lease, bool is_dead)
+static void grant_sent_at(drift_time at, unsigned master, const struct redlock_lease *lease,
+                          bool is_dead)
 {
     const struct place *place = lease_extra(lease);
     char text[256];
 
     (void)snprintf(text, sizeof text, "granted %s %" PRIu64 " 1.0 %s%s", place->waiter,
-                   (uint64_t)lease->q.sent, lease_token(lease), is_dead ? "0" : "");
+                   (uint64_t)at, lease_token(lease), is_dead ? "0" : "");
     tell_own(master, text);
+}
+
+static void grant(unsigned master, const struct redlock_lease *lease, bool is_dead)
+{
+    grant_sent_at(lease->q.sent, master, lease, is_dead);
+}
+
+/* A lease whose token waits at all masters. */
+static struct redlock_lease *stand(void)
+{
+    struct redlock_lease *lease;
+
+    stands = true;
+    lease = lock(KIND_FAIR);
+    answer_all(REPLY_INTEGER, 2, "");
+    ring(); /* The next heartbeat carries the ticket, so the token waits. */
+    answer_all(REPLY_INTEGER, 2, "");
+    CHECK_INT(lease->q.state, QUORUM_PAUSING);
+    stands = false;
+    return lease;
 }
 
 /* What is wrong with a vote that was passed on. */
@@ -154,13 +175,7 @@ TEST(a_lock_is_passed_on_by_masters_that_are_up_and_count_for_the_token_that_wai
 
     for (unsigned flaw = FLAW_NONE; flaw < FLAWS; flaw++) {
         begin();
-        stands = true;
-        lease = lock(KIND_FAIR);
-        answer_all(REPLY_INTEGER, 2, "");
-        ring(); /* The next heartbeat carries the ticket, so the token waits. */
-        answer_all(REPLY_INTEGER, 2, "");
-        CHECK_INT(lease->q.state, QUORUM_PAUSING);
-        stands = false;
+        lease = stand();
         masters.peers.up = flaw == FLAW_DOWN ? 6 : 7;
         masters_double_uncounted = flaw == FLAW_CLOCK ? 1 : 0;
         grant(0, lease, flaw == FLAW_DEAD);
@@ -172,6 +187,29 @@ TEST(a_lock_is_passed_on_by_masters_that_are_up_and_count_for_the_token_that_wai
         CHECK_INT(lease->q.state, QUORUM_HELD);
         end();
     }
+}
+
+/* The messages are late, and name the heartbeat that each master answered.  Another one followed.
+ */
+TEST(a_vote_that_was_passed_on_counts_from_the_heartbeat_that_it_names)
+{
+    struct redlock_lease *lease;
+    drift_time first;
+
+    begin();
+    lease = stand();
+    first = lease->q.sent;
+    now += DRIFT_MS;
+    lease_wake(lease, 0);
+    answer_all(REPLY_INTEGER, 2, "");
+    CHECK_INT(lease->q.state, QUORUM_PAUSING);
+    CHECK_UINT(lease->q.sent, first + DRIFT_MS);
+    now += DRIFT_MS;
+    grant_sent_at(first, 0, lease, false);
+    grant_sent_at(first, 1, lease, false);
+    CHECK_INT(lease->q.state, QUORUM_HELD);
+    CHECK_UINT(lease->q.deadline, first + lease->q.config.lease);
+    end();
 }
 
 /* The token was given back just before, and no other message tells the turn. */
@@ -237,5 +275,6 @@ CHECK_MAIN(RUN(a_majority_that_tells_a_turn_wakes_that_waiter),
            RUN(a_waiter_that_no_master_answered_hears_its_turn),
            RUN(a_waiter_in_the_queue_asks_again_for_channels_that_were_refused),
            RUN(a_lock_is_passed_on_by_masters_that_are_up_and_count_for_the_token_that_waits),
+           RUN(a_vote_that_was_passed_on_counts_from_the_heartbeat_that_it_names),
            RUN(a_vote_for_a_dead_token_tells_a_turn),
            RUN(a_holder_leaves_the_queue_of_a_master_that_got_its_vote_back))

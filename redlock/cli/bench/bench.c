@@ -55,36 +55,34 @@ static void check_kinds(const struct measure *measure)
         cli_usage_error(measure->cli, "--fence needs the restart guard, which is off");
 }
 
-/* An option of bench but --mode: a number with its limits, a flag, or a note. */
+/* What an option of bench but --mode sets: a number with its limits, a flag, or a note. */
 struct row {
-    const char *name;
+    enum option_value option;
     uint32_t *number, min, max;
     bool *flag;
     const char **note;
 };
 
-static void take_options(const struct row *rows, size_t len, struct measure *measure, int argc,
-                         char **argv)
+static void take_options(const struct row *rows, struct measure *measure, int argc, char **argv)
 {
-    const int mode = CLI_OPTION_FIRST + (int)len;
-    struct option own[CLI_OPTIONS_MAX] = {{"mode", required_argument, NULL, mode}};
     int option;
 
-    for (int i = 0; i < (int)len; i++)
-        own[i + 1] = (struct option){rows[i].name + 2,
-                                     rows[i].flag != NULL ? no_argument : required_argument, NULL,
-                                     CLI_OPTION_FIRST + i};
-    while ((option = cli_getopt(measure->cli, argc, argv, false, own)) != -1) {
-        const struct row *row = &rows[option - CLI_OPTION_FIRST];
+    while ((option = cli_getopt(measure->cli, argc, argv, false)) != -1) {
+        const struct row *row = rows;
 
-        if (option == mode)
+        if (option == OPTION_MODE) {
             measure->blocking = parse_mode(measure->cli, optarg);
-        else if (row->flag != NULL)
+            continue;
+        }
+        while (row->option != (enum option_value)option)
+            row++;
+        if (row->flag != NULL)
             *row->flag = true;
         else if (row->note != NULL)
             *row->note = cli_take_note(measure->cli, optarg);
         else
-            *row->number = cli_number(measure->cli, row->name, optarg, row->min, row->max);
+            *row->number =
+                cli_number(measure->cli, options_name(row->option), optarg, row->min, row->max);
     }
 }
 
@@ -93,21 +91,21 @@ static void parse(struct measure *measure, struct contend *contend, struct cli *
 {
     uint32_t in_flight = 0, threads = 0;
     const struct row rows[] = {
-        {"--contend", &contend->clients, 1, CONTEND_CLIENTS_MAX, NULL, NULL},
-        {"--cycles", &measure->cycles, 1, CYCLES_MAX, NULL, NULL},
-        {"--fair", .flag = &measure->opts.fair},
-        {"--fence", .flag = &measure->opts.fence},
-        {"--hold-ms", &contend->hold_ms, 0, 10000, NULL, NULL},
-        {"--in-flight", &in_flight, 1, IN_FLIGHT_MAX, NULL, NULL},
-        {"--note", .note = &measure->opts.note},
-        {"--permits", &measure->opts.permits, 1, REDLOCK_PERMITS_MAX, NULL, NULL},
-        {"--reentrant", .flag = &measure->opts.reentrant},
-        {"--resources", &measure->resources_len, 1, REDLOCK_NAMES_MAX, NULL, NULL},
-        {"--shared", .flag = &measure->opts.shared},
-        {"--threads", &threads, 1, THREADS_MAX, NULL, NULL},
+        {OPTION_CONTEND, &contend->clients, 1, CONTEND_CLIENTS_MAX, NULL, NULL},
+        {OPTION_CYCLES, &measure->cycles, 1, CYCLES_MAX, NULL, NULL},
+        {OPTION_FAIR, .flag = &measure->opts.fair},
+        {OPTION_FENCE, .flag = &measure->opts.fence},
+        {OPTION_HOLD_MS, &contend->hold_ms, 0, 10000, NULL, NULL},
+        {OPTION_IN_FLIGHT, &in_flight, 1, IN_FLIGHT_MAX, NULL, NULL},
+        {OPTION_NOTE, .note = &measure->opts.note},
+        {OPTION_PERMITS, &measure->opts.permits, 1, REDLOCK_PERMITS_MAX, NULL, NULL},
+        {OPTION_REENTRANT, .flag = &measure->opts.reentrant},
+        {OPTION_RESOURCES, &measure->resources_len, 1, REDLOCK_NAMES_MAX, NULL, NULL},
+        {OPTION_SHARED, .flag = &measure->opts.shared},
+        {OPTION_THREADS, &threads, 1, THREADS_MAX, NULL, NULL},
     };
 
-    take_options(rows, sizeof rows / sizeof *rows, measure, argc, argv);
+    take_options(rows, measure, argc, argv);
     cli_need_arguments(cli, argc, argv, 0, "none");
     if (measure->blocking && in_flight != 0)
         cli_usage_error(cli, "--in-flight is for --mode loop; use --threads");
@@ -145,30 +143,15 @@ static int bench_main(struct cli *cli, int argc, char **argv)
 
 const struct cli_command cli_bench = {
     .name = "bench",
+    .options = OPTIONS_BENCH,
     .manual = "redlock-bench",
     .run = bench_main,
     .usage = "bench [--in-flight K] [--cycles N] [--mode loop|blocking] [--threads T]\n"
              "              [--fair] [--fence] [--note TEXT] [--permits K] [--reentrant]\n"
              "              [--resources N] [--shared]\n"
              "       redlock bench --contend N [--fair] [--hold-ms MS] [--note TEXT] [--cycles N]",
-    .help = "Lock and unlock the names bench/PID/SLOT, and print one line of figures.\n"
-            "\n"
-            "  --cycles N             lock and unlock N times in all (20000)\n"
-            "  --fence                draw a fencing token with each lock\n"
-            "  --mode loop|blocking   use the asynchronous calls, or the blocking ones (loop)\n"
-            "  --note TEXT            store TEXT beside each lock; empty: nothing (HOST/PID)\n"
-            "  --permits K            take permits of semaphores of K permits each, 1 to 256\n"
-            "  --reentrant            take locks that their owner could take again\n"
-            "  --resources N          take N names in each lease, 1 to 16\n"
-            "  --shared               take each lock as a reader\n"
-            "  --in-flight K          K locks at the same time, with --mode loop (1)\n"
-            "  --threads T            T threads at the same time, with --mode blocking (1)\n"
-            "  --contend N            instead, N clients take turns with one lock, 1000 times in\n"
-            "                         all or as --cycles says\n"
-            "  --fair                 wait in a queue, served in order\n"
-            "  --hold-ms MS           with --contend: hold the lock for MS milliseconds (5)\n"
-            "\n"
-            "Volatile masters may not vote when they have just been started: run `redlock init`\n"
+    .help = "Lock and unlock the names bench/PID/SLOT, and print one line of figures.\n",
+    .more = "Volatile masters may not vote when they have just been started: run `redlock init`\n"
             "first, or measure with --restart-guard off.  With --clock-guard per_vote, bench\n"
             "first watches the clocks of the masters.  If no lock succeeds for 10 seconds and a\n"
             "lease, bench gives up.\n"

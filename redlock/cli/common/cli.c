@@ -13,50 +13,12 @@
 #include "drift/drift.h"
 #include "drift/node.h"
 #include "redlock/base/list_file.h"
+#include "redlock/base/text.h"
 #include "redlock/cli/common/deadline.h"
 #include "redlock/client/inspect.h"
 
 #define TTL_MAX_MS 86400000           /* 24 hours. */
 #define WAIT_MAX_MS (1000u * 3600000) /* Chosen: a round number below 2^32 ms, or 1193 hours. */
-
-enum {
-    OPTION_CLOCK_GUARD = 256,
-    OPTION_CONNECT_TIMEOUT,
-    OPTION_HELP,
-    OPTION_JSON,
-    OPTION_MASTERS,
-    OPTION_MASTERS_FILE,
-    OPTION_MAX_TTL,
-    OPTION_REPLY_TIMEOUT,
-    OPTION_RESTART_GUARD,
-    OPTION_TLS_CA,
-    OPTION_TLS_CERT,
-    OPTION_TLS_KEY,
-    OPTION_TLS_SERVER_NAME,
-    OPTION_TLS_VERIFY,
-    OPTION_VERBOSE,
-    OPTION_VERSION
-};
-
-static const struct option shared_options[] = {
-    {"clock-guard", required_argument, NULL, OPTION_CLOCK_GUARD},
-    {"connect-timeout", required_argument, NULL, OPTION_CONNECT_TIMEOUT},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"masters", required_argument, NULL, OPTION_MASTERS},
-    {"masters-file", required_argument, NULL, OPTION_MASTERS_FILE},
-    {"max-ttl", required_argument, NULL, OPTION_MAX_TTL},
-    {"reply-timeout", required_argument, NULL, OPTION_REPLY_TIMEOUT},
-    {"restart-guard", required_argument, NULL, OPTION_RESTART_GUARD},
-    {"tls-ca", required_argument, NULL, OPTION_TLS_CA},
-    {"tls-cert", required_argument, NULL, OPTION_TLS_CERT},
-    {"tls-key", required_argument, NULL, OPTION_TLS_KEY},
-    {"tls-server-name", required_argument, NULL, OPTION_TLS_SERVER_NAME},
-    {"tls-verify", required_argument, NULL, OPTION_TLS_VERIFY},
-    {"verbose", no_argument, NULL, OPTION_VERBOSE},
-    {"version", no_argument, NULL, OPTION_VERSION},
-};
-#define SHARED_OPTIONS_LEN (sizeof shared_options / sizeof *shared_options)
 
 static const char usage_text[] =
     "usage: redlock [OPTION...] COMMAND [ARGUMENT...]\n"
@@ -85,33 +47,35 @@ static const char usage_text[] =
     "76 the lock was lost, 77 forbidden, 78 wrong masters or settings; of run: that of the\n"
     "command.\n";
 
-static const char shared_text[] =
-    "Options of all commands:\n"
-    "  --masters LIST         the masters: URIs, separated by commas or white space;\n"
-    "                         default: REDLOCK_MASTERS in the environment\n"
-    "  --masters-file FILE    read the list from a file (also: --masters @FILE)\n"
-    "  --connect-timeout DUR  how long to wait for a connection (1s)\n"
-    "  --reply-timeout DUR    how long to wait for the answers of one round (50ms)\n"
-    "  --max-ttl DUR          the longest --ttl of any client; the same for all (60s)\n"
-    "  --restart-guard on|off reject the votes of masters that lost their data, until\n"
-    "                         all older leases are over; default: REDLOCK_RESTART_GUARD\n"
-    "                         in the environment, or on\n"
-    "  --clock-guard MODE     reject the votes of masters whose clock was stepped: off,\n"
-    "                         periodic, or per_vote (if one client uses it, all must);\n"
-    "                         default: REDLOCK_CLOCK_GUARD in the environment, or\n"
-    "                         periodic\n"
-    "  --json                 print data as JSON (not of run)\n"
-    "  --tls-ca FILE|DIR      the CAs of masters with rediss:// (those of the system)\n"
-    "  --tls-cert FILE, --tls-key FILE\n"
-    "                         our own certificate and its key\n"
-    "  --tls-server-name NAME the name in the certificates (the host of each URI)\n"
-    "  --tls-verify full|none none: accept any certificate, which protects nothing (full);\n"
-    "                         the defaults of these five: REDLOCK_TLS_CA and so on\n"
-    "  --verbose              report connections that come up and go down\n"
-    "  -h, --help; -V, --version\n"
-    "DUR is a whole number with a unit: 500ms, 30s, 2m, 1h.\n";
-
 /* ---- Names ---- */
+
+/* Take the escape at *at, which then is its last byte.  False: there is none. */
+static bool take_hex(const struct cli *cli, const char **at, char *ret_byte)
+{
+    static const char digits[] = "0123456789abcdef";
+    char text[3] = "";
+    size_t len;
+
+    if (strncmp(*at, "\\x", 2) != 0)
+        return false;
+    for (len = 0; len < 2 && (*at)[2 + len] != '\0'; len++)
+        text[len] = text_lower((*at)[2 + len]);
+    if (strspn(text, digits) != 2)
+        return false;
+    *ret_byte = (char)strtoul(text, NULL, 16);
+    if (*ret_byte == '\0')
+        cli_usage_error(cli, "no lock has a name with a NUL, \\x00");
+    *at += 3;
+    return true;
+}
+
+static bool take_escape(const struct cli *cli, const char **at, char *ret_byte)
+{
+    if (**at != '\\' || ((*at)[1] != ',' && (*at)[1] != '\\'))
+        return take_hex(cli, at, ret_byte);
+    *ret_byte = *++*at;
+    return true;
+}
 
 void cli_names(const struct cli *cli, const char *argument, struct cli_names *ret_names)
 {
@@ -120,8 +84,8 @@ void cli_names(const struct cli *cli, const char *argument, struct cli_names *re
 
     names.list[names.len++] = to;
     for (const char *at = argument; *at != '\0'; at++) {
-        if (*at == '\\' && (at[1] == ',' || at[1] == '\\')) {
-            *to++ = *++at;
+        if (take_escape(cli, &at, to)) {
+            to++;
         } else if (*at != ',') {
             *to++ = *at;
         } else if (names.len == REDLOCK_NAMES_MAX) {
@@ -132,9 +96,39 @@ void cli_names(const struct cli *cli, const char *argument, struct cli_names *re
         }
     }
     *to = '\0';
+    names.text_len = (size_t)(to - names.text);
     for (size_t i = 0; i < names.len; i++)
         cli_warn_of_blanks(names.list[i]);
     *ret_names = names;
+}
+
+char *cli_start(const struct cli *cli, const char *argument)
+{
+    char *start = cli_copy(argument), *to = start;
+
+    for (const char *at = argument; *at != '\0'; at++, to++)
+        if (!take_escape(cli, &at, to))
+            *to = *at;
+    *to = '\0';
+    return start;
+}
+
+char *cli_pattern(const struct cli *cli, const char *argument)
+{
+    char *pattern = cli_copy(argument), *to = pattern, byte;
+
+    for (const char *at = argument; *at != '\0'; at++) {
+        if (take_hex(cli, &at, &byte)) {
+            *to++ = '\\'; /* For fnmatch(): the byte behind it is none of its own. */
+            *to++ = byte;
+            continue;
+        }
+        if (*at == '\\' && at[1] != '\0')
+            *to++ = *at++;
+        *to++ = *at;
+    }
+    *to = '\0';
+    return pattern;
 }
 
 void cli_names_done(struct cli_names *names)
@@ -281,25 +275,25 @@ static uint32_t wait_ms(const struct cli *cli, const char *text)
 void cli_take_lock_option(const struct cli *cli, int option, struct redlock_lock_options *opts)
 {
     switch (option) {
-    case CLI_OPTION_FAIR:
+    case OPTION_FAIR:
         opts->fair = true;
         break;
-    case CLI_OPTION_FENCE:
+    case OPTION_FENCE:
         opts->fence = true;
         break;
-    case CLI_OPTION_NOTE:
+    case OPTION_NOTE:
         opts->note = cli_take_note(cli, optarg);
         break;
-    case CLI_OPTION_PERMITS:
+    case OPTION_PERMITS:
         opts->permits = cli_number(cli, "--permits", optarg, 1, REDLOCK_PERMITS_MAX);
         break;
-    case CLI_OPTION_SHARED:
+    case OPTION_SHARED:
         opts->shared = true;
         break;
-    case CLI_OPTION_TTL:
+    case OPTION_TTL:
         opts->ttl_ms = take_ttl(cli, optarg);
         break;
-    case CLI_OPTION_WAIT:
+    case OPTION_WAIT:
         opts->wait_ms = wait_ms(cli, optarg);
         break;
     default:
@@ -448,18 +442,20 @@ void cli_linger(struct ev_loop *loop, bool (*busy)(void *arg), void *arg, uint32
 
 void cli_print_help(const struct cli *cli)
 {
-    if (cli->command == NULL)
-        (void)printf("%s\n", usage_text);
-    else
-        (void)printf("usage: redlock %s\n\n%s\n", cli->command->usage, cli->command->help);
-    if (cli->command == NULL)
-        (void)printf("%s", shared_text);
-    else
-        (void)printf("Options of all commands, such as --masters%s: redlock help\n",
-                     cli->command->has_no_json ? "" : " and --json");
-    (void)printf("Manual: man %s\n", cli->command != NULL && cli->command->manual != NULL
-                                         ? cli->command->manual
-                                         : "redlock");
+    const struct cli_command *command = cli->command;
+
+    if (command == NULL) {
+        (void)printf("%s\nOptions of all commands:\n", usage_text);
+        options_print_help(0);
+        (void)printf("DUR is a whole number with a unit: 500ms, 30s, 2m, 1h.\n");
+    } else {
+        (void)printf("usage: redlock %s\n\n%s\n", command->usage, command->help);
+        options_print_help(command->options);
+        (void)printf("\n%s\nOptions of all commands, such as --masters%s: redlock help\n",
+                     command->more, command->has_no_json ? "" : " and --json");
+    }
+    (void)printf("Manual: man %s\n",
+                 command != NULL && command->manual != NULL ? command->manual : "redlock");
     exit(cli_flush_output());
 }
 
@@ -527,21 +523,15 @@ static bool take_shared(struct cli *cli, int option)
     }
 }
 
-int cli_getopt(struct cli *cli, int argc, char **argv, bool stop, const struct option *own)
+int cli_getopt(struct cli *cli, int argc, char **argv, bool stop)
 {
-    struct option all[CLI_OPTIONS_MAX] = {{0}};
-    size_t own_len = 0;
-    int option, at = 0;
+    struct option rows[OPTIONS_ROWS_MAX];
+    int option;
 
-    while (own != NULL && own[own_len].name != NULL)
-        own_len++;
-    assert(SHARED_OPTIONS_LEN + own_len < CLI_OPTIONS_MAX);
-    memcpy(all, shared_options, sizeof shared_options);
-    if (own_len > 0)
-        memcpy(all + SHARED_OPTIONS_LEN, own, own_len * sizeof *own);
+    options_rows(cli->command != NULL ? cli->command->options : 0, rows);
     opterr = 0;
     do {
-        option = getopt_long(argc, argv, stop ? "+:hV" : ":hV", all, &at);
+        option = getopt_long(argc, argv, stop ? "+:hV" : ":hV", rows, NULL);
         if (option == 'h')
             cli_print_help(cli);
         if (option == 'V')
@@ -554,7 +544,7 @@ int cli_getopt(struct cli *cli, int argc, char **argv, bool stop, const struct o
             cli_usage_error(cli, "unknown option -%c", optopt > ' ' && optopt < 127 ? optopt : '?');
         if (option == '?')
             cli_unknown_option(cli, argv[optind - 1]);
-        if (option >= CLI_OPTION_FIRST && strcmp(all[at].name, "hold-at-least") == 0)
+        if (option == OPTION_HOLD_AT_LEAST)
             cli->holds_at_least = true;
     } while (take_shared(cli, option));
     return option;

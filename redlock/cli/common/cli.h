@@ -11,9 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <getopt.h>
-
 #include "redlock/base/error.h"
+#include "redlock/cli/common/options.h"
 #include "redlock/redlock.h"
 
 /* Numbers are from <sysexits.h> if it has a fitting one.  From 126 on they are those of shells. */
@@ -59,11 +58,13 @@ struct cli {
 
 struct cli_command {
     const char *name;
+    unsigned options;                                   /* Its bit in the table of options. */
     int (*run)(struct cli *cli, int argc, char **argv); /* Returns an exit code. */
     const char *usage;                                  /* Follows `redlock` in a line of usage. */
-    const char *help;                                   /* What it does, and its own options. */
-    const char *manual;                                 /* NULL: redlock. */
-    bool has_no_json;                                   /* --json is refused. */
+    const char *help;                                   /* What it does. */
+    const char *more;   /* What follows the options: an example, and the exit codes. */
+    const char *manual; /* NULL: redlock. */
+    bool has_no_json;   /* --json is refused. */
 };
 
 extern const struct cli_command cli_acl, cli_bench, cli_doctor, cli_extend, cli_init, cli_list,
@@ -72,18 +73,16 @@ extern const struct cli_command cli_acl, cli_bench, cli_doctor, cli_extend, cli_
 /* ---- The command line ---- */
 
 enum {
-    CLI_OPTION_FIRST = 512, /* Values of a subcommand's own options begin here. */
-    CLI_OPTIONS_MAX = 32,
     CLI_NAMES_SHOWN_MAX = 200 /* Bytes of an argument in a message, with the NUL. */
 };
 
 /*
- * Take the next option, as getopt_long() does.  own has the options of the subcommand, and ends
- * with zeroes; NULL: none.  Returns the value of one of these with optarg set, or -1 at the end of
- * the options.  The options of all subcommands are handled here.  A bad option and --help end the
- * program.  stop: stop at the first argument that is no option.
+ * Take the next option, as getopt_long() does.  Returns the value of an option of the subcommand
+ * alone, with optarg set, or -1 at the end of the options.  The options of all subcommands are
+ * handled here.  A bad option and --help end the program.  stop: stop at the first argument that is
+ * no option.
  */
-int cli_getopt(struct cli *cli, int argc, char **argv, bool stop, const struct option *own);
+int cli_getopt(struct cli *cli, int argc, char **argv, bool stop);
 
 /* Print help, and end the program.  If cli->command is NULL, the help is on all subcommands. */
 void cli_print_help(const struct cli *cli) __attribute__((noreturn));
@@ -95,16 +94,23 @@ void cli_miss_command(void) __attribute__((noreturn));
 void cli_need_arguments(const struct cli *cli, int argc, char **argv, int wanted,
                         const char *names);
 
-/* The names of locks in one argument, separated by commas.  "\," is a comma in a name, and "\\" a
- * backslash.  Too many names end the program.  The library checks each name.  cli_names_done()
- * frees the text. */
+/* The names of locks in one argument, separated by commas.  "\," is a comma in a name, "\\" a
+ * backslash, and \xHH any byte, so names are taken as they are shown (base/text.h).  Too many names
+ * end the program.  The library checks each name.  cli_names_done() frees the text. */
 struct cli_names {
     const char *list[REDLOCK_NAMES_MAX];
     size_t len;
-    char *text;
+    char *text; /* The names, with a NUL between two. */
+    size_t text_len;
 };
 void cli_names(const struct cli *cli, const char *argument, struct cli_names *ret_names);
 void cli_names_done(struct cli_names *names);
+
+/* How names begin, as one argument: a comma needs no "\,".  The caller frees it. */
+char *cli_start(const struct cli *cli, const char *argument);
+
+/* A pattern of names for fnmatch().  A byte \xHH stands for itself.  The caller frees it. */
+char *cli_pattern(const struct cli *cli, const char *argument);
 
 /* Warn of a name of a lock that begins or ends with a blank.  It is taken as it is, because
  * programs may use such names. */
@@ -131,34 +137,10 @@ const char *cli_show_duration(uint32_t ms, char *buf, size_t size);
 uint32_t cli_number(const struct cli *cli, const char *what, const char *text, uint32_t min,
                     uint32_t max);
 
-/* Options of locks, for cli_getopt().  CLI_LOCK_ROWS are the rows of all of them. */
-enum {
-    CLI_OPTION_FAIR = CLI_OPTION_FIRST,
-    CLI_OPTION_FENCE,
-    CLI_OPTION_NOTE,
-    CLI_OPTION_PERMITS,
-    CLI_OPTION_SHARED,
-    CLI_OPTION_TTL,
-    CLI_OPTION_WAIT,
-    CLI_OPTION_NEXT /* More options of a subcommand begin here. */
-};
-#define CLI_ROW(name, has_arg, value) \
-    {                                 \
-        name, has_arg, NULL, value    \
-    }
-#define CLI_LOCK_ROWS                                              \
-    CLI_ROW("fair", no_argument, CLI_OPTION_FAIR),                 \
-        CLI_ROW("fence", no_argument, CLI_OPTION_FENCE),           \
-        CLI_ROW("note", required_argument, CLI_OPTION_NOTE),       \
-        CLI_ROW("permits", required_argument, CLI_OPTION_PERMITS), \
-        CLI_ROW("shared", no_argument, CLI_OPTION_SHARED),         \
-        CLI_ROW("ttl", required_argument, CLI_OPTION_TTL),         \
-        CLI_ROW("wait", required_argument, CLI_OPTION_WAIT)
-
 /* Returns the note, or ends the program if it is none. */
 const char *cli_take_note(const struct cli *cli, const char *note);
 
-/* Take one of these options, with optarg set. */
+/* Take an option of locks, with optarg set. */
 void cli_take_lock_option(const struct cli *cli, int option, struct redlock_lock_options *opts);
 
 /* End the program unless the ttl is at most --max-ttl, and longer than the allowance for clocks.
@@ -214,13 +196,15 @@ void cli_never_wait(void);
 void cli_log(const char *message);
 void cli_tell_dropped(void);
 
-/* Make a text printable, and short enough for a message.  buf has CLI_NAMES_SHOWN_MAX bytes.  An
- * argument that may contain a password is not shown. */
+/* Make names, or a text, printable and short enough for a message.  buf has CLI_NAMES_SHOWN_MAX
+ * bytes.  An argument that may contain a password is not shown. */
 const char *cli_show_name(const char *name, char *buf);
+const char *cli_show_names(const struct cli_names *names, char *buf);
+const char *cli_show_text(const char *text, char *buf);
 const char *cli_show_argument(const char *argument, char *buf);
 
-/* Make a text one word for a shell.  Returns other if that is not possible. */
-const char *cli_quote(const char *text, char buf[CLI_NAMES_SHOWN_MAX], const char *other);
+/* Make the name of a lock one word for a shell.  Returns other if that is not possible. */
+const char *cli_quote_name(const char *name, char buf[CLI_NAMES_SHOWN_MAX], const char *other);
 
 /* Note the option that gave the list of masters.  A list that may contain a password is not shown.
  */

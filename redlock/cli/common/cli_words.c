@@ -138,7 +138,7 @@ void cli_say_unopened(const struct cli *cli, int status)
         at += name != NULL ? word_len : 1;
     }
     line[len] = '\0';
-    cli_say(message_of_status(status), "%s%s%s", from != NULL ? cli_show_name(from, shown) : "",
+    cli_say(message_of_status(status), "%s%s%s", from != NULL ? cli_show_text(from, shown) : "",
             from != NULL ? ": " : "", line);
 }
 
@@ -212,51 +212,26 @@ void cli_refuse_option(const struct cli *cli, const char *problem, const char *a
 
 void cli_unknown_option(const struct cli *cli, const char *argument)
 {
-    /* Those of the subcommands, without those of all. */
-    static const char *const later[] = {"--all",
-                                        "--clocks",
-                                        "--contend",
-                                        "--cycles",
-                                        "--dry-run",
-                                        "--even",
-                                        "--fair",
-                                        "--fence",
-                                        "--force",
-                                        "--hold-at-least",
-                                        "--hold-at-most",
-                                        "--hold-ms",
-                                        "--i-know-what-is-lost",
-                                        "--in-flight",
-                                        "--mode",
-                                        "--names",
-                                        "--new",
-                                        "--note",
-                                        "--now",
-                                        "--permit",
-                                        "--permits",
-                                        "--prometheus",
-                                        "--reason",
-                                        "--reentrant",
-                                        "--resources",
-                                        "--shared",
-                                        "--threads",
-                                        "--ttl",
-                                        "--user",
-                                        "--wait",
-                                        "--watch",
-                                        "--yes"};
-    size_t len = strcspn(argument, "=");
+    const char *later = options_find(argument, strcspn(argument, "="));
 
-    for (size_t i = 0; i < sizeof later / sizeof *later && cli->command == NULL; i++)
-        if (strlen(later[i]) == len && strncmp(later[i], argument, len) == 0)
-            cli_usage_error(cli, "unknown option %s here: give %s after the command", later[i],
-                            later[i]);
+    if (later != NULL && cli->command == NULL)
+        cli_usage_error(cli, "unknown option %s here: give %s after the command", later, later);
     cli_refuse_option(cli, "unknown or ambiguous option", argument);
 }
 
 const char *cli_show_name(const char *name, char *buf)
 {
-    return error_quote(name, strlen(name), buf, CLI_NAMES_SHOWN_MAX);
+    return text_quote_as(TEXT_NAME, name, strlen(name), buf, CLI_NAMES_SHOWN_MAX);
+}
+
+const char *cli_show_names(const struct cli_names *names, char *buf)
+{
+    return text_quote_as(TEXT_NAMES, names->text, names->text_len, buf, CLI_NAMES_SHOWN_MAX);
+}
+
+const char *cli_show_text(const char *text, char *buf)
+{
+    return text_quote(text, strlen(text), buf, CLI_NAMES_SHOWN_MAX);
 }
 
 void cli_warn_of_blanks(const char *name)
@@ -275,31 +250,42 @@ const char *cli_show_argument(const char *argument, char *buf)
 {
     if (strchr(argument, '@') != NULL || strstr(argument, "://") != NULL)
         return "(not shown: it may hold a password)";
-    return cli_show_name(argument, buf);
+    return cli_show_text(argument, buf);
 }
 
-const char *cli_quote(const char *text, char buf[CLI_NAMES_SHOWN_MAX], const char *other)
+/* Make a printable text one word for a shell.  Returns other if that is not possible. */
+static const char *shell_word(const char *text, char buf[CLI_NAMES_SHOWN_MAX], const char *other)
 {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,:/";
     const char *quote = text[strspn(text, plain)] == '\0' ? "" : "'";
 
-    if (text[0] == '\0' || text[0] == '-' || strlen(text) + 3 > CLI_NAMES_SHOWN_MAX)
+    if (text[0] == '\0' || text[0] == '-' || strlen(text) + 3 > CLI_NAMES_SHOWN_MAX ||
+        strchr(text, '\'') != NULL)
         return other;
-    for (const char *p = text; *p != '\0'; p++)
-        if (*p < ' ' || *p > '~' || *p == '\'')
-            return other;
     (void)snprintf(buf, CLI_NAMES_SHOWN_MAX, "%s%s%s", quote, text, quote);
     return buf;
 }
 
+const char *cli_quote_name(const char *name, char buf[CLI_NAMES_SHOWN_MAX], const char *other)
+{
+    char shown[4 * REDLOCK_NAME_MAX + 8];
+
+    if (strlen(name) > REDLOCK_NAME_MAX)
+        return other;
+    (void)text_quote_as(TEXT_NAME, name, strlen(name), shown, sizeof shown);
+    return shell_word(shown, buf, other);
+}
+
+/* A file whose name is not printable is not shown either. */
 void cli_note_masters(struct cli *cli, const char *option, const char *value)
 {
-    char buf[CLI_NAMES_SHOWN_MAX];
-    const char *word = cli_quote(value, buf, "");
+    char shown[CLI_NAMES_SHOWN_MAX], buf[CLI_NAMES_SHOWN_MAX];
     bool is_secret = strcmp(option, "--masters") == 0 && strchr(value, '@') != NULL;
+    bool is_shown = !is_secret && strcmp(cli_show_text(value, shown), value) == 0;
+    const char *word = is_shown ? shell_word(value, buf, "") : "";
 
-    cli->has_dots = word[0] == '\0' || is_secret;
+    cli->has_dots = word[0] == '\0';
     (void)snprintf(cli->masters_option, sizeof cli->masters_option, " %s %s", option,
                    cli->has_dots ? "..." : word);
 }
@@ -312,8 +298,8 @@ void cli_json_string(FILE *file, const char *text)
 
         if (len == 0)
             (void)fprintf(file, "\\udc%02x", (unsigned char)*text++);
-        else if (text_is_control(text, len)) /* Also of C1, the last byte is the number. */
-            (void)fprintf(file, "\\u%04x", (unsigned char)text[len - 1]);
+        else if (text_is_control(text, len))
+            (void)fprintf(file, "\\u%04x", (unsigned)text_number(text, len));
         else if (*text == '"' || *text == '\\')
             (void)fprintf(file, "\\%c", *text);
         else

@@ -114,7 +114,7 @@ static void tell_holder(const struct foreign *foreign)
         if (note == NULL || !members_decide(&client.lists, holder->masters))
             continue;
         cli_say(MSG_HELD, "%s is held by %s", cli_show_name(foreign->names->list[i], name),
-                cli_show_name(note, shown));
+                cli_show_text(note, shown));
         return;
     }
 }

@@ -244,7 +244,7 @@ static void note_lock(struct session *session, const struct cli_names *names,
     char name[CLI_NAMES_SHOWN_MAX];
 
     (void)snprintf(session->name, sizeof session->name, "%s",
-                   cli_quote(names->list[0], name, "NAME"));
+                   cli_quote_name(names->list[0], name, "NAME"));
     (void)snprintf(session->doctor, sizeof session->doctor, "%s%s %s", kind_option(opts),
                    opts->fence ? " --fence" : "", session->name);
     session->has_more_names = names->len > 1;

@@ -125,7 +125,7 @@ static void choose_by_pattern(struct doctor *doctor, const char *pattern)
     };
     if (!rights_stand_in(pattern, doctor->own, name, DOCTOR_KEY_MAX, &target->is_in_use))
         cli_usage_error(doctor->cli, "--names is '%s', but doctor supports only * and ?, not [",
-                        cli_show_name(pattern, shown));
+                        cli_show_text(pattern, shown));
     target->lock = target->is_in_use ? name : NULL;
 }
 
@@ -450,17 +450,15 @@ static int look_and_print(struct doctor *doctor)
 
 static void take_arguments(struct doctor *doctor, int argc, char **argv)
 {
-    static const struct option own[] = {RIGHTS_OPTIONS, {NULL, 0, NULL, 0}};
     struct cli *cli = doctor->cli;
     int option;
 
-    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1)
+    while ((option = cli_getopt(cli, argc, argv, false)) != -1)
         rights_take_option(cli, option, &doctor->wanted);
     rights_check(cli, &doctor->wanted);
-    doctor->start = "";
+    doctor->start = cli_start(cli, optind < argc ? argv[optind] : "");
     if (optind < argc) {
         cli_need_arguments(cli, argc, argv, 1, "[NAME]");
-        doctor->start = argv[optind];
         if (name_check(doctor->start) != REDLOCK_OK)
             cli_usage_error(cli, "%s", redlock_errmsg(NULL));
         if (doctor->wanted.names_len > 0)
@@ -492,12 +490,14 @@ static int doctor_main(struct cli *cli, int argc, char **argv)
         uri_done(&doctor->made[m]);
     (void)redlock_close(doctor->rl);
     ev_loop_destroy(loop);
+    free(doctor->start);
     free(doctor);
     return code;
 }
 
 const struct cli_command cli_doctor = {
     .name = "doctor",
+    .options = OPTIONS_DOCTOR,
     .run = doctor_main,
     .usage = "doctor [--fair] [--fence] [--permits] [--shared] [--names PATTERN | NAME]",
     .help = "Look for everything about the masters that is wrong or a risk, and about the other\n"
@@ -507,13 +507,8 @@ const struct cli_command cli_doctor = {
             "their eviction policy, version and clock; whether each command that a lock needs\n"
             "is allowed, for names that begin with NAME; whether another program has a key NAME\n"
             "in place of the lock; and whether the restart guard lets them vote.  It never\n"
-            "writes or deletes a lock.  It says what it cannot check.\n"
-            "\n"
-            "  --fair, --fence, --permits, --shared\n"
-            "                         also check what locks with these options need\n"
-            "  --names PATTERN        check names that match PATTERN, as in `redlock acl`\n"
-            "\n"
-            "Example: redlock doctor --fair --fence\n"
+            "writes or deletes a lock.  It says what it cannot check.\n",
+    .more = "Example: redlock doctor --fair --fence\n"
             "Exit: 0 all is well, 64 usage, 69 no majority answers, 78 something has to be\n"
             "changed.\n",
 };

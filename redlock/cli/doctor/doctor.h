@@ -24,7 +24,7 @@ struct doctor {
     bool is_answered, is_decided; /* A majority answers; a majority may vote. */
     unsigned changes;
     struct rights_wanted wanted;
-    const char *start;             /* How the names of the locks begin.  "": the user gave none. */
+    char *start;                   /* How the names of the locks begin.  "": the user gave none. */
     char own[DOCTOR_KEY_MAX];      /* As in struct exam. */
     char pattern[RIGHTS_RULE_MAX]; /* Fits all names that begin with start. */
     char names[RIGHTS_NAMES_MAX][DOCTOR_KEY_MAX];

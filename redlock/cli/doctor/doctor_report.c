@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "redlock/base/error.h"
+#include "redlock/base/text.h"
 #include "redlock/link/uri.h"
 
 #define QUOTED_MAX (4 * EXAM_TEXT_MAX + 1)
@@ -36,7 +37,7 @@ static void name_options_left(const struct doctor *doctor, char options[64])
     for (size_t i = 0; i < RIGHTS_KINDS_LEN; i++)
         if (!(doctor->wanted.kinds & rights_kinds[i].kind))
             len += (size_t)snprintf(options + len, 64 - len, "%s%s", len > 0 ? ", " : "",
-                                    rights_kinds[i].option);
+                                    options_name(rights_kinds[i].option));
 }
 
 static void find_unchecked(const struct doctor *doctor, struct unchecked *found)
@@ -120,9 +121,9 @@ static void print_finding(const char *who, const struct exam_finding *finding)
     char line[LINE_LEN_MAX], text[QUOTED_MAX], change[QUOTED_MAX];
 
     (void)snprintf(line, sizeof line, "%s%s%s%s [%s]", who,
-                   error_quote(finding->text, strlen(finding->text), text, sizeof text),
+                   text_quote(finding->text, strlen(finding->text), text, sizeof text),
                    finding->change[0] != 0 ? ": " : " (nothing to change)",
-                   error_quote(finding->change, strlen(finding->change), change, sizeof change),
+                   text_quote(finding->change, strlen(finding->change), change, sizeof change),
                    message_id(finding->message));
     print_line(line);
 }

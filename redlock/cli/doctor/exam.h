@@ -41,6 +41,7 @@ enum {
     X(AUTH, "auth", WRONG_PASSWORD, false)                    \
     X(BEHIND, "behind", SET_CHANGED, true)                    \
     X(BUSY, "busy", BUSY, true)                               \
+    X(CERTIFICATE, "certificate", CERTIFICATE_ENDS, false)    \
     X(CLOCK, "clock", CLOCK, false)                           \
     X(CLOSED, "closed", SET_CLOSED, false)                    \
     X(CLUSTER, "cluster", CLUSTER, true)                      \

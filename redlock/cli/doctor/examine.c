@@ -24,6 +24,7 @@
 
 #define KEY_MAX (REDLOCK_NAME_MAX + 64) /* Enough for a name with a prefix. */
 #define ANSWERS_MIN 5                   /* The exam waits for more answers than these.  Chosen. */
+#define CERTIFICATE_DAYS 30             /* A certificate that ends earlier is reported.  Chosen. */
 #define LOOKS_AT_CLOCK 5                /* The quickest answer counts.  Chosen. */
 
 /* ---- Greeting ---- */
@@ -151,6 +152,22 @@ static void look_at_settings(struct exam *exam, struct talk *talk)
         exam_find(exam, FIND_FSYNC,
                   "set no (CONFIG SET no-appendfsync-on-rewrite no, and in redis.conf)",
                   "no-appendfsync-on-rewrite is yes, so appendfsync is not always in force");
+}
+
+/* ---- Its certificate ---- */
+
+static void look_at_certificate(struct exam *exam, const struct talk *talk)
+{
+    int64_t left_s;
+
+    if (talk_certificate_left_s(talk, &left_s) && left_s < CERTIFICATE_DAYS * INT64_C(86400))
+        exam_find(exam, FIND_CERTIFICATE,
+                  "give it a new one, of a CA that does not end either (CONFIG SET "
+                  "tls-cert-file, and in redis.conf)",
+                  "its certificate %s %lld days%s, and without a valid one clients refuse it",
+                  left_s < 0 ? "ended" : "ends in less than",
+                  (long long)(left_s < 0 ? -left_s / 86400 : left_s / 86400 + 1),
+                  left_s < 0 ? " ago" : "");
 }
 
 /* ---- Its clock ---- */
@@ -505,6 +522,7 @@ static void ask_all(struct exam *exam, struct talk *talk)
     if (exam_has(exam, FIND_BUSY))
         return; /* It refuses all other questions, too, so they tell nothing about it. */
     look_at_info(exam);
+    look_at_certificate(exam, talk);
     look_at_settings(exam, talk);
     look_at_clock(exam, talk);
     if (stores && exam_is_guarded(exam))

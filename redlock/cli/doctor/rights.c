@@ -167,10 +167,10 @@ void rights_rules(enum rights_about about, bool is_key, const char *names, char 
 /* ---- Options ---- */
 
 const struct rights_kind rights_kinds[RIGHTS_KINDS_LEN] = {
-    {"--fair", RIGHTS_FAIR},
-    {"--fence", RIGHTS_FENCE},
-    {"--permits", RIGHTS_PERMITS},
-    {"--shared", RIGHTS_SHARED},
+    {OPTION_FAIR, RIGHTS_FAIR},
+    {OPTION_FENCE, RIGHTS_FENCE},
+    {OPTION_PERMITS, RIGHTS_PERMITS},
+    {OPTION_SHARED, RIGHTS_SHARED},
 };
 
 /* An ACL, and a line that is pasted into redis-cli, must be able to contain the pattern. */
@@ -192,14 +192,16 @@ static void check_pattern(const struct cli *cli, const char *pattern)
             cli_usage_error(cli,
                             "--names is '%s', but an ACL can hold no blanks, quotes or control "
                             "characters: write ? in their place",
-                            cli_show_name(pattern, shown));
+                            cli_show_text(pattern, shown));
     }
 }
 
 void rights_take_option(const struct cli *cli, int option, struct rights_wanted *wanted)
 {
-    if (option < RIGHTS_OPTION_NAMES) {
-        wanted->kinds |= rights_kinds[option - CLI_OPTION_FIRST].kind;
+    if (option != OPTION_NAMES) {
+        for (size_t i = 0; i < RIGHTS_KINDS_LEN; i++)
+            if (rights_kinds[i].option == (enum option_value)option)
+                wanted->kinds |= rights_kinds[i].kind;
         return;
     }
     check_pattern(cli, optarg);
@@ -302,7 +304,7 @@ void rights_print_command(const struct cli *cli, const struct rights_wanted *wan
         print_names(NULL, start);
     for (size_t i = 0; i < RIGHTS_KINDS_LEN; i++)
         if (wanted->kinds & rights_kinds[i].kind)
-            (void)printf(" %s", rights_kinds[i].option);
+            (void)printf(" %s", options_name(rights_kinds[i].option));
     if (cli->restart_guard != NULL)
         (void)printf(" --restart-guard %s", cli->restart_guard);
 }

@@ -73,21 +73,11 @@ bool rights_place(size_t place, const char *names, unsigned kinds, char rule[RIG
 /* Write the rules that allow what a row is about, with a blank between two. */
 void rights_rules(enum rights_about about, bool is_key, const char *names, char *buf, size_t size);
 
-/* Rows for cli_getopt(), with values from CLI_OPTION_FIRST on. */
-#define RIGHTS_OPTIONS                                        \
-    {"fair", no_argument, NULL, CLI_OPTION_FIRST},            \
-        {"fence", no_argument, NULL, CLI_OPTION_FIRST + 1},   \
-        {"permits", no_argument, NULL, CLI_OPTION_FIRST + 2}, \
-        {"shared", no_argument, NULL, CLI_OPTION_FIRST + 3},  \
-    {                                                         \
-        "names", required_argument, NULL, RIGHTS_OPTION_NAMES \
-    }
-enum { RIGHTS_KINDS_LEN = 4, RIGHTS_OPTION_NAMES = CLI_OPTION_FIRST + RIGHTS_KINDS_LEN };
-enum { RIGHTS_OPTIONS_END = RIGHTS_OPTION_NAMES + 1 };
+enum { RIGHTS_KINDS_LEN = 4 };
 
-/* The options that add a kind of lock, in the order of their values. */
+/* The options that add a kind of lock. */
 extern const struct rights_kind {
-    const char *option;
+    enum option_value option;
     unsigned kind;
 } rights_kinds[RIGHTS_KINDS_LEN];
 

@@ -21,6 +21,11 @@
 
 /* ---- Connecting ---- */
 
+bool talk_certificate_left_s(const struct talk *talk, int64_t *ret_left_s)
+{
+    return talk->tls != NULL && tls_left_s(talk->tls, ret_left_s);
+}
+
 uint32_t talk_left_ms(const struct talk *talk)
 {
     return drift_to_ms_up(drift_until(loop_clock(), talk->until));

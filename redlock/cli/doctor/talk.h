@@ -46,6 +46,9 @@ void talk_open(struct talk *talk, const struct uri *uri, struct tls_context *con
                uint32_t limit_ms);
 void talk_close(struct talk *talk);
 
+/* How long until the master's certificate ends, as tls_left_s().  False: also without TLS. */
+bool talk_certificate_left_s(const struct talk *talk, int64_t *ret_left_s);
+
 /* How much of the limit is left. */
 uint32_t talk_left_ms(const struct talk *talk);
 

@@ -7,6 +7,7 @@
 #include "redlock/cli/common/cli.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <ev.h>
@@ -180,20 +181,15 @@ static int scan_and_print(struct list *list)
 
 static int list_main(struct cli *cli, int argc, char **argv)
 {
-    enum { ALL = CLI_OPTION_FIRST, WATCH };
-    static const struct option own[] = {
-        {"all", no_argument, NULL, ALL},
-        {"watch", no_argument, NULL, WATCH},
-        {NULL, 0, NULL, 0},
-    };
     struct list list = {.cli = cli};
+    char *pattern = NULL;
     int option, code;
 
-    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1)
-        *(option == ALL ? &list.page.all : &list.page.watch) = true;
+    while ((option = cli_getopt(cli, argc, argv, false)) != -1)
+        *(option == OPTION_LIST_ALL ? &list.page.all : &list.page.watch) = true;
     if (optind < argc) {
         cli_need_arguments(cli, argc, argv, 1, "[PATTERN]");
-        list.page.pattern = argv[optind];
+        list.page.pattern = pattern = cli_pattern(cli, argv[optind]);
     }
     list.page.json = cli->json;
     list.loop = loop_new();
@@ -206,12 +202,14 @@ static int list_main(struct cli *cli, int argc, char **argv)
     }
     (void)redlock_close(list.rl);
     page_done(&list.page);
+    free(pattern);
     ev_loop_destroy(list.loop);
     return code;
 }
 
 const struct cli_command cli_list = {
     .name = "list",
+    .options = OPTIONS_LIST,
     .run = list_main,
     .usage = "list [--all] [--watch] [PATTERN]",
     .help =
@@ -219,13 +217,8 @@ const struct cli_command cli_list = {
         "store it, how much longer it lasts if it is not renewed, and how many clients wait.\n"
         "Names that nobody holds, and that clients wait for, are shown as free.  A star marks a\n"
         "lock that has no vote to spare.  PATTERN chooses names: * stands for any bytes, ? for\n"
-        "one.\n"
-        "\n"
-        "  --all                  also show locks that less than a majority stores, and keys\n"
-        "                         that may be locks of other programs, with a question mark\n"
-        "  --watch                print it anew each second, until ^C, with the locks that were\n"
-        "                         taken and released per second; no colours with NO_COLOR\n"
-        "\n"
+        "one.\n",
+    .more =
         "It reads all keys of the masters, 200 at a time.  The user needs the right to SCAN, and\n"
         "to read the keys; what it may not read is left out.\n"
         "\n"

@@ -4,6 +4,7 @@
 #include "redlock/cli/list/locks.h"
 
 #include <fnmatch.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +126,16 @@ static const char *read_cursor(const struct reply *reply, char cursor[LOCKS_CURS
     return reply->text + len + 1 + digits + 1;
 }
 
+/* A pattern stands for bytes, in any locale.  Names need not be UTF-8. */
+static bool is_match(const char *pattern, const char *name)
+{
+    const locale_t old = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
+    const bool fits = fnmatch(pattern, name, 0) == 0;
+
+    (void)uselocale(old);
+    return fits;
+}
+
 enum locks_step locks_take(struct locks *locks, unsigned master, const char *pattern,
                            const struct reply *reply, char cursor[LOCKS_CURSOR_MAX + 1])
 {
@@ -141,7 +152,7 @@ enum locks_step locks_take(struct locks *locks, unsigned master, const char *pat
         text = entry != NULL ? read_entry(text, end, entry) : NULL;
         if (text == NULL)
             return LOCKS_ODD;
-        is_wanted = pattern == NULL || fnmatch(pattern, entry->name, 0) == 0;
+        is_wanted = pattern == NULL || is_match(pattern, entry->name);
         if (!is_wanted || locks->of[master] == LOCKS_MAX)
             free(entry->name);
         if (!is_wanted)

@@ -10,11 +10,12 @@
 #include "redlock/base/error.h"
 #include "redlock/base/mask.h"
 #include "redlock/base/note.h"
+#include "redlock/base/text.h"
 #include "redlock/cli/common/cli.h"
 #include "redlock/cli/common/unfounded.h"
 #include "redlock/wire/keys.h"
 
-#define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1)
+#define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1) /* No text has more columns. */
 #define TOKEN_DIGITS_SHOWN 8
 
 #define WIDTH_MIN 7 /* Of a name or a holder.  All then takes 40 columns. */
@@ -96,13 +97,13 @@ static void drop(struct page *page)
 
 /* ---- A table ---- */
 
-static const char *show_name(const struct locks_row *row, char *buf, size_t size)
+static const char *show_name(const struct locks_row *row, char buf[QUOTED_MAX])
 {
-    return error_quote(row->entry->name, row->entry->name_len, buf, size);
+    return text_quote_as(TEXT_NAME, row->entry->name, row->entry->name_len, buf, QUOTED_MAX);
 }
 
 /* The note, or the first digits of the token. */
-static const char *show_holder(const struct locks_row *row, char *buf, size_t size)
+static const char *show_holder(const struct locks_row *row, char buf[QUOTED_MAX])
 {
     const struct locks_entry *entry = row->entry;
     size_t len = strlen(entry->token);
@@ -123,10 +124,31 @@ static const char *show_holder(const struct locks_row *row, char *buf, size_t si
     else
         (void)snprintf(text, sizeof text, "%.*s...", TOKEN_DIGITS_SHOWN, entry->token);
     if (entry->shape != LOCKS_PERMIT)
-        return error_quote(text, strlen(text), buf, size);
+        return text_quote(text, strlen(text), buf, QUOTED_MAX);
     /* The number comes first, since a long note is cut. */
     (void)snprintf(permit, sizeof permit, "permit %u: %s", entry->number, text);
-    return error_quote(permit, strlen(permit), buf, size);
+    return text_quote(permit, strlen(permit), buf, QUOTED_MAX);
+}
+
+static size_t all_columns(const char *text)
+{
+    return text_columns(text, strlen(text));
+}
+
+/* Cut a quoted text, or fill it up with blanks.  buf has QUOTED_MAX bytes, and the text is there.
+ */
+static const char *pad(char *buf, size_t width)
+{
+    size_t len, columns;
+
+    (void)text_cut(buf, width);
+    len = strlen(buf);
+    columns = all_columns(buf);
+    if (columns < width && len + width - columns < QUOTED_MAX) {
+        memset(buf + len, ' ', width - columns);
+        buf[len + width - columns] = '\0';
+    }
+    return buf;
 }
 
 /* As wide as the longest text.  On a page: as wide as fits. */
@@ -140,8 +162,8 @@ static void measure(struct view *view)
 
     view->name_width = view->holder_width = WIDTH_MIN;
     for (size_t i = 0; i < page->now.rows_len; i++) {
-        size_t name = strlen(show_name(&page->now.rows[i], text, sizeof text));
-        size_t holder = strlen(show_holder(&page->now.rows[i], text, sizeof text));
+        size_t name = all_columns(show_name(&page->now.rows[i], text));
+        size_t holder = all_columns(show_holder(&page->now.rows[i], text));
 
         view->name_width = name > view->name_width ? name : view->name_width;
         view->holder_width = holder > view->holder_width ? holder : view->holder_width;
@@ -159,6 +181,8 @@ static void print_row(const struct view *view, const struct locks_row *row)
 {
     char name[QUOTED_MAX], holder[QUOTED_MAX], votes[16], left[32] = "", waiting[24] = "";
 
+    (void)show_name(row, name);
+    (void)show_holder(row, holder);
     (void)snprintf(votes, sizeof votes, "%s%u/%u", row->is_bare ? "*" : "", row->votes,
                    mask_count(members_all(&view->lists)));
     if (row->entry->shape < LOCKS_QUEUE)
@@ -169,9 +193,8 @@ static void print_row(const struct view *view, const struct locks_row *row)
     else if (row->is_waited)
         (void)snprintf(waiting, sizeof waiting, "perhaps");
     screen_line(&view->page->screen, row->is_bare ? SCREEN_YELLOW : SCREEN_PLAIN,
-                "%-*s  %-*s  %5s  %6s  %7s", (int)view->name_width,
-                show_name(row, name, view->name_width + 1), (int)view->holder_width,
-                show_holder(row, holder, view->holder_width + 1), votes, left, waiting);
+                "%s  %s  %5s  %6s  %7s", pad(name, view->name_width),
+                pad(holder, view->holder_width), votes, left, waiting);
 }
 
 /* Write how many wait.  Only queues are counted; a wait flag stays a while when its waiter has
@@ -251,7 +274,7 @@ static void say(struct view *view, unsigned m, enum msg message, const char *wha
 
     (void)snprintf(place, sizeof place, "master %u (%s)", m + 1, inspect_master(view->rl, m).name);
     (void)snprintf(text, sizeof text, "%s: %s%s", what,
-                   error_quote(why->text, strlen(why->text), quoted, sizeof quoted),
+                   text_quote(why->text, strlen(why->text), quoted, sizeof quoted),
                    lacks_right ? "; this user needs +scan +strlen" : "");
     if (!screen->is_page)
         cli_say_reason(message, why->message, "%s %s", place, text);

@@ -114,19 +114,20 @@ static void put(struct screen *screen, enum screen_colour colour, const char *te
     (void)printf("%s%.*s%s%s\n", is_coloured ? colours[colour] : "", (int)len, text,
                  is_coloured ? NO_COLOUR : "",
                  /* Behind the last column it might erase that one. */
-                 screen->is_page && len < screen->columns ? ERASE_RIGHT : "");
+                 screen->is_page && text_columns(text, len) < screen->columns ? ERASE_RIGHT : "");
 }
 
 /* Returns how many bytes at text go into a line of a page.  It ends at a blank, if there is one. */
 static size_t fit(const struct screen *screen, const char *text)
 {
-    size_t len = strlen(text), fits = screen->columns;
+    const size_t fits = text_fit(text, screen->columns);
+    size_t len = fits;
 
-    if (!screen->is_page || len <= fits)
-        return len;
-    while (fits > 0 && text[fits] != ' ')
-        fits--;
-    return fits > 0 ? fits : screen->columns;
+    if (!screen->is_page || text[fits] == '\0')
+        return strlen(text);
+    while (len > 0 && text[len] != ' ')
+        len--;
+    return len > 0 ? len : fits;
 }
 
 void screen_line(struct screen *screen, enum screen_colour colour, const char *format, ...)

@@ -183,8 +183,8 @@ static unsigned long long sum_of_group(const struct table *table, pid_t group)
     return sum;
 }
 
-/* A process that forks and ends may escape a walk, but leaves another zombie for the next one, or
- * none.  So the group has only zombies if two walks find the same. */
+/* A walk may miss a process that forks and ends while it goes on.  Then the group has other zombies
+ * at the next walk.  So only if two walks find the same ones does nothing run there. */
 static bool has_only_zombies(struct table *table, pid_t group)
 {
     const unsigned long long sum = sum_of_group(table, group);

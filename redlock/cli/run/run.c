@@ -39,7 +39,7 @@ static void say_lost(const struct run *run, uint32_t left_ms)
     struct error masters;
     enum msg why = inspect_loss(run->session.rl, run->lease, &masters);
 
-    (void)cli_show_name(run->name, name);
+    (void)cli_show_names(&run->names, name);
     if (why == MSG_REVOKED)
         (void)snprintf(text, sizeof text, "lost the lock %s: ", name);
     else if (why == MSG_NONE)
@@ -188,12 +188,12 @@ static int release(struct run *run)
         return CLI_LOST;
     if (code == CLI_LOST) {
         cli_say(MSG_LOST, "the lock %s was lost while the command ran",
-                cli_show_name(run->name, name));
+                cli_show_names(&run->names, name));
         return CLI_LOST;
     }
     if (code == CLI_UNREACHABLE)
         cli_say(MSG_MAY_BE_HELD, "the lock %s may be held for %u ms more",
-                cli_show_name(run->name, name), run->opts.ttl_ms);
+                cli_show_names(&run->names, name), run->opts.ttl_ms);
     return CLI_OK;
 }
 
@@ -259,18 +259,12 @@ static void take_separator(struct run *run, struct cli *cli, bool at_name, int a
 
 static void take_options(struct run *run, struct cli *cli, int argc, char **argv)
 {
-    static const struct option own[] = {
-        CLI_LOCK_ROWS,
-        {"hold-at-least", required_argument, NULL, CLI_OPTION_NEXT},
-        {"hold-at-most", required_argument, NULL, CLI_OPTION_NEXT + 1},
-        {NULL, 0, NULL, 0},
-    };
     int option;
 
-    while ((option = cli_getopt(cli, argc, argv, true, own)) != -1) {
-        if (option == CLI_OPTION_NEXT)
+    while ((option = cli_getopt(cli, argc, argv, true)) != -1) {
+        if (option == OPTION_HOLD_AT_LEAST)
             run->at_least_ms = cli_duration_ms(cli, "--hold-at-least", optarg, 1, HOLD_MAX_MS);
-        else if (option == CLI_OPTION_NEXT + 1)
+        else if (option == OPTION_HOLD_AT_MOST)
             run->at_most_ms = cli_duration_ms(cli, "--hold-at-most", optarg, 1, HOLD_MAX_MS);
         else
             cli_take_lock_option(cli, option, &run->opts);
@@ -333,6 +327,7 @@ static int run_main(struct cli *cli, int argc, char **argv)
 
 const struct cli_command cli_run = {
     .name = "run",
+    .options = OPTIONS_RUN,
     .run = run_main,
     .usage = "run [--fence] [--fair|--permits K|--shared] [--ttl 10s] [--wait 0|DURATION|forever]\n"
              "           [--hold-at-least DUR] [--hold-at-most DUR] [--note TEXT]\n"
@@ -340,24 +335,8 @@ const struct cli_command cli_run = {
     .help = "Hold the lock NAME while CMD runs, and renew it.  If the lock is lost, CMD and all\n"
             "its descendants get SIGTERM, and SIGKILL before the lock runs out.  CMD finds the\n"
             "name in REDLOCK_RESOURCE, and the token in REDLOCK_TOKEN.  Of several names, all\n"
-            "are held, or none.  Write a comma in a name as \\,\n"
-            "\n"
-            "  --fair                 wait in a queue: --fair waiters are served in order\n"
-            "  --fence                draw a fencing token, which CMD finds in REDLOCK_FENCE\n"
-            "  --hold-at-least DUR    if CMD succeeds, keep the lock until DUR after it was\n"
-            "                         acquired: for short jobs of hosts whose clocks differ.\n"
-            "                         It must be longer than --wait, or a host that waits\n"
-            "                         runs CMD again\n"
-            "  --hold-at-most DUR     end CMD at DUR after the lock was acquired: SIGTERM, then\n"
-            "                         SIGKILL\n"
-            "  --note TEXT            who holds it, for `redlock status` (HOST/PID; \"\": none)\n"
-            "  --permits K            hold one of K permits of NAME, which K clients may hold;\n"
-            "                         CMD finds its number, from 1, in REDLOCK_PERMIT\n"
-            "  --shared               hold the lock as a reader, together with other readers\n"
-            "  --ttl DUR              how long the lock outlives a crash (10s)\n"
-            "  --wait DUR|forever     how long to keep trying (0: try once)\n"
-            "\n"
-            "Example: redlock run --hold-at-least 10m backup -- ./backup.sh\n"
+            "are held, or none.  Write a comma in a name as \\,\n",
+    .more = "Example: redlock run --hold-at-least 10m backup -- ./backup.sh\n"
             "Exit: CMD's own, 64 usage, 69 too few masters, 75 another client has the lock,\n"
             "76 lost, 77 forbidden, 78 wrong list of masters, 124 --hold-at-most was over,\n"
             "126 CMD cannot be executed, 127 CMD is not found, 128+n ended by signal n.\n",

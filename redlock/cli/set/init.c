@@ -633,16 +633,12 @@ static int run(struct init *init, struct cli *cli, ev_timer *tick, bool at_once)
 
 static int init_main(struct cli *cli, int argc, char **argv)
 {
-    static const struct option own[] = {
-        {"new", no_argument, NULL, CLI_OPTION_FIRST},
-        {NULL, 0, NULL, 0},
-    };
     struct init init = {.told = 0};
     bool at_once = false;
     ev_timer tick;
     int code = CLI_OK;
 
-    while (cli_getopt(cli, argc, argv, false, own) != -1)
+    while (cli_getopt(cli, argc, argv, false) != -1)
         at_once = true;
     cli_need_arguments(cli, argc, argv, 0, "none");
     if (!cli_is_guarded(cli))
@@ -658,19 +654,15 @@ static int init_main(struct cli *cli, int argc, char **argv)
 
 const struct cli_command cli_init = {
     .name = "init",
+    .options = OPTIONS_INIT,
     .run = init_main,
     .usage = "init [--new]",
     .help = "Make the masters of the list a set, if they are none yet: from then on clients that\n"
             "list other masters are refused.  All must answer once for this.  Then wait until\n"
             "every master may vote, and watch those that may not yet.  A master that was\n"
             "restarted without its data, or flushed, may vote when somewhat more than the\n"
-            "longest lease (--max-ttl) has passed since a client noticed the loss.\n"
-            "\n"
-            "  --new                  let new masters vote at once, before the very first lock;\n"
-            "                         all must answer, and none may have voted before.  Never\n"
-            "                         use it while a lock may be held\n"
-            "\n"
-            "Example: redlock init\n"
+            "longest lease (--max-ttl) has passed since a client noticed the loss.\n",
+    .more = "Example: redlock init\n"
             "Exit: 0 all may vote, 64 usage, 69 not all answer, 78 clients refuse the list of\n"
             "masters; with --new: they are not new.\n",
 };

@@ -19,7 +19,6 @@
 
 #define TRIES_MAX 8 /* Tries to change the set, if others change it meanwhile.  Chosen. */
 
-enum { OPTION_DRY_RUN = CLI_OPTION_FIRST, OPTION_EVEN, OPTION_LOST };
 enum { LIST_MAX = CONFIG_TEXT_MAX + 1 };
 
 struct order {
@@ -525,12 +524,6 @@ static int run(struct order *order)
 
 static int members_main(struct cli *cli, int argc, char **argv)
 {
-    static const struct option own[] = {
-        {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
-        {"even", no_argument, NULL, OPTION_EVEN},
-        {"i-know-what-is-lost", required_argument, NULL, OPTION_LOST},
-        {NULL, 0, NULL, 0},
-    };
     struct order *order = calloc(1, sizeof *order);
     int option, code;
 
@@ -539,7 +532,7 @@ static int members_main(struct cli *cli, int argc, char **argv)
         return CLI_INTERNAL;
     }
     order->cli = cli;
-    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1) {
+    while ((option = cli_getopt(cli, argc, argv, false)) != -1) {
         order->is_dry = order->is_dry || option == OPTION_DRY_RUN;
         order->wish.allows_even = order->wish.allows_even || option == OPTION_EVEN;
         order->lost = option == OPTION_LOST ? optarg : order->lost;
@@ -562,6 +555,7 @@ static int members_main(struct cli *cli, int argc, char **argv)
 
 const struct cli_command cli_members = {
     .name = "members",
+    .options = OPTIONS_MEMBERS,
     .run = members_main,
     .usage = "members [--dry-run] [--even] [add URI... | remove NAME... | replace NAME URI |\n"
              "       --i-know-what-is-lost NAME,... rescue URI...]",
@@ -580,15 +574,8 @@ const struct cli_command cli_members = {
         "\n"
         "rescue founds the set anew, with the masters of the URIs alone, when a majority of the\n"
         "members is gone for good.  First stop the lost masters, so that they never answer again.\n"
-        "It says what it cannot promise, and waits until all earlier leases have ended.\n"
-        "\n"
-        "  --dry-run              say what would be done, and what would be refused\n"
-        "  --even                 allow an even number of members\n"
-        "  --i-know-what-is-lost NAME,...\n"
-        "                         rescue: the members that are gone for good; -: none, but\n"
-        "                         so many have lost their data that nobody remembers\n"
-        "\n"
-        "Example: redlock members replace 10.0.0.5:6379 10.0.0.6:6379\n"
-        "Exit: 0 done or a majority votes, 64 usage, 69 too few masters answer, 78 refused or\n"
-        "overtaken.\n",
+        "It says what it cannot promise, and waits until all earlier leases have ended.\n",
+    .more = "Example: redlock members replace 10.0.0.5:6379 10.0.0.6:6379\n"
+            "Exit: 0 done or a majority votes, 64 usage, 69 too few masters answer, 78 refused or\n"
+            "overtaken.\n",
 };

@@ -81,6 +81,8 @@ bool cli_rescue_is_met(const struct survey *found, const struct wish *wish)
  * newest version has no lost members any more. */
 static int refuse_unknown(const struct survey *found, const struct wish *wish, const char *lost)
 {
+    char members[LIST_MAX];
+
     if (config_is_closed(&found->newest) || cli_rescue_is_met(found, wish))
         return CLI_OK;
     for (const char *p = lost; strcmp(lost, "-") != 0 && *p != '\0'; p += *p == ',') {
@@ -95,7 +97,8 @@ static int refuse_unknown(const struct survey *found, const struct wish *wish, c
         p += len;
         if (is_known)
             continue;
-        cli_say(MSG_CHANGE_REFUSED, "no member is called %s", name);
+        wish_print(&found->newest, found->newest.from, members, sizeof members);
+        cli_say(MSG_CHANGE_REFUSED, "no member is called %s; the members are %s", name, members);
         return CLI_CHANGE;
     }
     return CLI_OK;
@@ -117,6 +120,45 @@ static int refuse_silent_of_list(const struct survey *found, const char *lost)
 
         if (!found->of[m].answered && !is_lost(lost, member))
             return refuse_silent(member);
+    }
+    return CLI_OK;
+}
+
+static bool answers_or_is_lost(const struct survey *found, const struct config_member *member,
+                               const char *lost)
+{
+    unsigned m = survey_find(found, member);
+
+    return is_lost(lost, member) || (m < found->masters && found->of[m].answered);
+}
+
+/* A closed master knows the list of the rescue that closed it.  Masters of that list may have its
+ * version, and vote.  So this rescue goes on with the same list, or each of them is closed, too,
+ * or is lost. */
+static int refuse_other_list(const struct survey *found, const struct config *list,
+                             const char *lost)
+{
+    char first[LIST_MAX], second[LIST_MAX];
+
+    for (unsigned m = 0; m < found->masters && config_is_closed(&found->newest); m++) {
+        const struct survey_master *master = &found->of[m];
+        const struct config *next = &master->next;
+
+        if (!master->answered || master->set != list->set || !config_is_closed(&master->config) ||
+            next->version == 0 || config_same_lists(next, list))
+            continue;
+        for (unsigned i = 0; i < next->members_len; i++) {
+            if (answers_or_is_lost(found, &next->members[i], lost))
+                continue;
+            wish_print(next, next->from, first, sizeof first);
+            wish_print(list, list->from, second, sizeof second);
+            cli_say(MSG_CHANGE_REFUSED,
+                    "a rescue that gives the set the list %s was interrupted: go on with that "
+                    "list, not with %s, since %s may store it: if that is impossible, name all "
+                    "masters of both lists in --masters, or as lost",
+                    first, second, next->members[i].place);
+            return CLI_CHANGE;
+        }
     }
     return CLI_OK;
 }
@@ -176,7 +218,8 @@ static int refuse_healthy(const struct survey *found)
     return CLI_CHANGE;
 }
 
-static int refuse(const struct survey *found, const struct wish *wish, const char *lost)
+static int refuse(const struct survey *found, const struct wish *wish, const struct config *list,
+                  const char *lost)
 {
     int code = set_refusal_two_names(found);
 
@@ -191,6 +234,8 @@ static int refuse(const struct survey *found, const struct wish *wish, const cha
         code = refuse_healthy(found);
     if (code == CLI_OK)
         code = refuse_members(found, lost);
+    if (code == CLI_OK)
+        code = refuse_other_list(found, list, lost);
     return code;
 }
 
@@ -224,7 +269,7 @@ int cli_rescue(struct survey *survey, const struct wish *wish, const char *lost,
     int code = make_list(survey, wish, &list);
 
     if (code == CLI_OK)
-        code = refuse(survey, wish, lost);
+        code = refuse(survey, wish, &list, lost);
     if (code != CLI_OK)
         return code;
     tell_limits(survey, &list);

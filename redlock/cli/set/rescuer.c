@@ -45,6 +45,26 @@ static const char *name_of(const struct rescuer *op, unsigned m)
     return NULL;
 }
 
+/* The other requests are queries. */
+static enum change_request ballot_of(enum rescue_request request)
+{
+    switch (request) {
+    case RESCUE_ASK_CLOSE:
+    case RESCUE_ASK_FOUND:
+        return CHANGE_ASK_WRITE;
+    case RESCUE_ASK_NOTE:
+        return CHANGE_ASK_ACCEPT;
+    case RESCUE_ASK_COUNT:
+        return CHANGE_ASK_COUNT;
+    case RESCUE_ASK_LOOK:
+    case RESCUE_ASK_INSTALL:
+        return CHANGE_ASK_LOOK;
+    case RESCUE_ASK_NOTHING:
+        break;
+    }
+    return CHANGE_ASK_NOTHING;
+}
+
 static size_t write_ballot(const struct rescuer *op, unsigned m, char *buf)
 {
     const struct rescue_master *master = &op->rescue.masters[m];
@@ -53,13 +73,13 @@ static size_t write_ballot(const struct rescuer *op, unsigned m, char *buf)
         .epoch = master->look.number,
         .version = master->look.told.version,
         .set = op->founded.set,
+        .ballot = RESCUE_BALLOT,
         .config = closes ? &op->closed : &op->founded,
         .name = closes ? NULL : name_of(op, m),
         .number = op->rescue.number,
     };
 
-    return ballot_write(
-        buf, master->asked == RESCUE_ASK_COUNT ? CHANGE_ASK_COUNT : CHANGE_ASK_WRITE, &args);
+    return ballot_write(buf, ballot_of(master->asked), &args);
 }
 
 static void send(struct rescuer *op, unsigned m)
@@ -84,8 +104,8 @@ static void send(struct rescuer *op, unsigned m)
 
 static void send_all(struct rescuer *op, const struct rescue_actions *actions)
 {
-    quorum_mask all =
-        actions->look | actions->close | actions->count | actions->found | actions->install;
+    quorum_mask all = actions->look | actions->close | actions->note | actions->count |
+                      actions->found | actions->install;
 
     for (unsigned m = 0; m < op->survey->masters; m++)
         if (all & mask_of(m))
@@ -109,12 +129,11 @@ static bool take_look(struct rescuer *op, unsigned m, const struct reply *reply)
 
 static bool is_done(const struct rescuer *op, unsigned m, const struct reply *reply)
 {
-    bool counts = op->rescue.masters[m].asked == RESCUE_ASK_COUNT;
+    const enum change_request request = ballot_of(op->rescue.masters[m].asked);
     struct config config;
     struct change_reply answer;
 
-    return ballot_read(counts ? CHANGE_ASK_COUNT : CHANGE_ASK_WRITE, 0, reply, &config, &answer) &&
-           answer.answer == CHANGE_YES;
+    return ballot_read(request, 0, reply, &config, &answer) && answer.answer == CHANGE_YES;
 }
 
 /* An answer that comes after its link broke is of an earlier request. */
@@ -128,7 +147,7 @@ static void on_answer(void *cookie, unsigned m, uint32_t query, const struct rep
     op->query[m] = 0;
     if (reply == NULL)
         rescue_on_link(&op->rescue, m, false);
-    else if (asked != RESCUE_ASK_LOOK && asked != RESCUE_ASK_INSTALL)
+    else if (ballot_of(asked) != CHANGE_ASK_LOOK)
         rescue_on_reply(&op->rescue, m, is_done(op, m, reply), now_of(op));
     else if (!take_look(op, m, reply))
         rescue_on_reply(&op->rescue, m, false, now_of(op));

@@ -196,6 +196,17 @@ static void append_place(struct survey *survey, const struct config_member *memb
 
 enum query { QUERY_LOOK, QUERY_WRITES };
 
+/* "BALLOT CONFIG" */
+static bool take_accepted(const struct answer_set *set, struct config *ret_next)
+{
+    struct config next = {.set = set->set, .version = set->version + 1};
+
+    if (!config_parse(set->accepted + WIRE_NUMBER + 1, set->accepted_len - WIRE_NUMBER - 1, &next))
+        return false;
+    *ret_next = next;
+    return true;
+}
+
 static bool take(struct survey_master *master, const struct reply *reply)
 {
     struct answer_set set;
@@ -211,7 +222,8 @@ static bool take(struct survey_master *master, const struct reply *reply)
     if (set.set != 0 &&
         (set.config == NULL || !config_parse(set.config, set.config_len, &master->config)))
         return false;
-    return true;
+    master->next = (struct config){.version = 0};
+    return set.accepted == NULL || take_accepted(&set, &master->next);
 }
 
 static void on_answer(void *cookie, unsigned m, uint32_t query, const struct reply *reply)

@@ -30,8 +30,9 @@ struct survey_master {
     uint64_t set, version;           /* 0: it belongs to none. */
     char name[CONFIG_PLACE_MAX + 1]; /* Its own name.  "": it is no member. */
     struct config config;            /* The configuration that it reported, if it is in a set. */
-    struct reason why;               /* Why it did not answer. */
-    struct remark refusal;           /* Why it refuses writes.  MSG_NONE: it does not. */
+    struct config next;    /* What it has accepted for the next version.  Version 0: nothing. */
+    struct reason why;     /* Why it did not answer. */
+    struct remark refusal; /* Why it refuses writes.  MSG_NONE: it does not. */
 };
 
 struct survey {

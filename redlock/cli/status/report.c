@@ -10,6 +10,7 @@
 #include "redlock/cli/common/cli.h"
 #include "redlock/client/inspect.h"
 #include "redlock/base/error.h"
+#include "redlock/base/text.h"
 #include "redlock/wire/keys.h"
 
 #define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1)
@@ -150,7 +151,12 @@ static bool is_free(const struct status *status, const struct verdict *verdict)
 
 static const char *quote(const char *text, size_t len, char buf[QUOTED_MAX])
 {
-    return error_quote(text, len, buf, QUOTED_MAX);
+    return text_quote(text, len, buf, QUOTED_MAX);
+}
+
+static const char *quote_name(const struct status *status, char buf[QUOTED_MAX])
+{
+    return text_quote_as(TEXT_NAME, status->name, strlen(status->name), buf, QUOTED_MAX);
 }
 
 /* Write a time in its two largest units. */
@@ -317,8 +323,7 @@ static void print_permits(const struct status *status, unsigned permits)
 {
     char quoted[QUOTED_MAX];
 
-    (void)printf("%s: %u permit%s taken (number ",
-                 quote(status->name, strlen(status->name), quoted), permits,
+    (void)printf("%s: %u permit%s taken (number ", quote_name(status, quoted), permits,
                  permits == 1 ? "" : "s");
     list_permits(status, ", ");
     (void)printf(") on a majority of the masters\n");
@@ -339,7 +344,7 @@ static void print_lock(const struct status *status, const struct verdict *verdic
 {
     char quoted[QUOTED_MAX];
 
-    (void)printf("%s: ", quote(status->name, strlen(status->name), quoted));
+    (void)printf("%s: ", quote_name(status, quoted));
     if (decide(status, verdict->holders)) {
         print_owner(status, verdict);
     } else if (decide(status, verdict->free)) {
@@ -368,8 +373,8 @@ static void print_no_lock(const struct status *status, unsigned masters, const c
     if (masters > 0)
         (void)printf("%s: redlock did not write %s on %u of %u %s, so it is no %s: delete it "
                      "there, or use another name\n",
-                     quote(status->name, strlen(status->name), name),
-                     quote(key, strlen(key), quoted), masters, status->counted, status->noun, what);
+                     quote_name(status, name), quote(key, strlen(key), quoted), masters,
+                     status->counted, status->noun, what);
 }
 
 /* All permits may be keys that Redlock did not write.  The message is then about the first. */
@@ -418,7 +423,7 @@ static void print_verdict(const struct status *status)
     report_holders_text(status);
     if (verdict.waiting > 0)
         (void)printf("%s: %lld %s in its queue on a majority of the masters\n",
-                     quote(status->name, strlen(status->name), quoted), verdict.waiting,
+                     quote_name(status, quoted), verdict.waiting,
                      verdict.waiting == 1 ? "waits" : "wait");
 }
 

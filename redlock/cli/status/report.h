@@ -32,6 +32,8 @@ struct report {
     bool has_offset, has_rate;   /* The next two fields are valid. */
     struct drift_range offset;   /* The offset of its clock from the median of all, ns. */
     struct drift_range rate_ppm; /* How much faster than ours its clock runs. */
+    bool has_certificate;        /* The next field is valid: its link has TLS. */
+    int64_t certificate_left_s;  /* Until a certificate of its chain ends. */
     uint64_t age_ms;             /* Warming: for how long, by its clock. */
     uint64_t warming_ms;         /* Warming: how much longer, if a client watches it. */
     bool witnessed;              /* Warming: other masters reported for how long. */

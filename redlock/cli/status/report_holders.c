@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "redlock/base/error.h"
+#include "redlock/base/text.h"
 #include "redlock/cli/common/cli.h"
 
 #define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1)
@@ -40,7 +41,8 @@ void report_votes_text(const struct status *status, quorum_mask votes)
 
     if ((votes & members_all(lists)) == 0)
         return;
-    (void)printf("%s: %s ", error_quote(status->name, strlen(status->name), name, sizeof name),
+    (void)printf("%s: %s ",
+                 text_quote_as(TEXT_NAME, status->name, strlen(status->name), name, sizeof name),
                  members_decide(lists, votes) ? "the lock has" : "no holder: one token has only");
     print_votes(lists->from, votes, is_joint ? " of the old members" : "");
     if (is_joint) {
@@ -60,13 +62,14 @@ void report_holders_text(const struct status *status)
     for (unsigned i = 0; i < holders.len; i++) {
         const struct holder *one = &holders.list[i];
 
-        (void)printf("%s: ", error_quote(status->name, strlen(status->name), name, sizeof name));
+        (void)printf("%s: ", text_quote_as(TEXT_NAME, status->name, strlen(status->name), name,
+                                           sizeof name));
         if (one->number > 0)
             (void)printf("permit %u: held by ", one->number);
         else
             (void)printf("reader ");
         (void)printf("%s for %.3f s more\n",
-                     error_quote(one->token, strlen(one->token), token, sizeof token),
+                     text_quote(one->token, strlen(one->token), token, sizeof token),
                      (double)one->ttl_ms / 1e3);
     }
     holders_free(&holders);

@@ -12,6 +12,7 @@
 
 #include "redlock/base/error.h"
 #include "redlock/base/mask.h"
+#include "redlock/base/text.h"
 
 #define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1)
 
@@ -41,6 +42,11 @@ static double offset_of(const struct report *report)
                : (double)NAN;
 }
 
+static double certificate_of(const struct report *report)
+{
+    return report->has_certificate ? (double)report->certificate_left_s : (double)NAN;
+}
+
 static void print_head(const char *name, const char *help)
 {
     (void)printf("# TYPE redlock_%s gauge\n# HELP redlock_%s %s\n", name, name, help);
@@ -52,13 +58,14 @@ static void print_one(const char *name, const char *help, double value)
     (void)printf("redlock_%s %.9g\n", name, value);
 }
 
-/* Names are bytes, and the format is UTF-8: bytes that are not printable come as \xHH. */
+/* Names are bytes, and the format is UTF-8.  No label depends on the locale. */
 static void print_label(const char *key, const char *text)
 {
     char quoted[QUOTED_MAX];
 
     (void)printf("{%s=\"", key);
-    for (const char *at = error_quote(text, strlen(text), quoted, sizeof quoted); *at != '\0'; at++)
+    for (const char *at = text_quote_as(TEXT_DATA, text, strlen(text), quoted, sizeof quoted);
+         *at != '\0'; at++)
         (void)printf(*at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
     (void)printf("\"}");
 }
@@ -122,6 +129,8 @@ void report_metrics(const struct status *status)
     print_of_masters(status, "master_clock_offset_seconds",
                      "Its clock minus the median of all: the middle of what is possible.",
                      offset_of);
+    print_of_masters(status, "master_certificate_seconds",
+                     "With TLS: how long until a certificate of its chain ends.", certificate_of);
     if (status->name != NULL)
         print_lock(status);
     (void)printf("# EOF\n");

@@ -325,6 +325,8 @@ static void look_at_clock(struct status *status, unsigned m)
 
     if (!report->up && !report->warming)
         return;
+    report->has_certificate = master.has_certificate;
+    report->certificate_left_s = master.certificate_left_s;
     report->has_offset = master.has_offset;
     report->offset = master.offset;
     report->has_rate = status->rates && master.has_rate;
@@ -465,7 +467,7 @@ static void take_name(struct status *status, const char *argument, struct cli_na
         cli_usage_error(status->cli,
                         "'%s' is %zu names, separated by commas, but status shows one lock: ask "
                         "for each of them, and write \\, for a comma in a name",
-                        cli_show_name(argument, shown), ret_names->len);
+                        cli_show_names(ret_names, shown), ret_names->len);
     status->name = ret_names->list[0];
     if (check_name(status->name) != REDLOCK_OK)
         cli_usage_error(status->cli, "%s", redlock_errmsg(NULL));
@@ -473,19 +475,13 @@ static void take_name(struct status *status, const char *argument, struct cli_na
 
 static int status_main(struct cli *cli, int argc, char **argv)
 {
-    enum { CLOCKS = CLI_OPTION_FIRST, PROMETHEUS };
-    static const struct option own[] = {
-        {"clocks", no_argument, NULL, CLOCKS},
-        {"prometheus", no_argument, NULL, PROMETHEUS},
-        {NULL, 0, NULL, 0},
-    };
     struct status status = {.cli = cli};
     struct cli_names names = {.len = 0};
     struct ev_loop *loop;
     int option, code;
 
-    while ((option = cli_getopt(cli, argc, argv, false, own)) != -1)
-        *(option == CLOCKS ? &status.rates : &status.metrics) = true;
+    while ((option = cli_getopt(cli, argc, argv, false)) != -1)
+        *(option == OPTION_CLOCKS ? &status.rates : &status.metrics) = true;
     if (cli->json && status.metrics)
         cli_usage_error(cli, "--json and --prometheus do not go together");
     if (optind < argc) {
@@ -512,6 +508,7 @@ static int status_main(struct cli *cli, int argc, char **argv)
 
 const struct cli_command cli_status = {
     .name = "status",
+    .options = OPTIONS_STATUS,
     .run = status_main,
     .usage = "status [--clocks] [--prometheus] [NAME]",
     .help = "Print one line for each master: its address, whether it is up or why not, its\n"
@@ -519,13 +516,8 @@ const struct cli_command cli_status = {
             "all.  With NAME also print who holds this lock there, for how long, whether a\n"
             "majority agrees, and how many clients wait in its queue (run --fair).  A master\n"
             "that lost its data is warming, and counts as down: see `redlock init`.  A master\n"
-            "whose clock is wrong is barred, and counts as down.\n"
-            "\n"
-            "  --clocks               also watch the clocks for two seconds, and print how much\n"
-            "                         faster they run than the clock of this machine\n"
-            "  --prometheus           print it as OpenMetrics text\n"
-            "\n"
-            "Example: redlock status backup\n"
+            "whose clock is wrong is barred, and counts as down.\n",
+    .more = "Example: redlock status backup\n"
             "Exit: 0 a majority is up, 64 usage, 69 no majority is up, 78 clients refuse the\n"
             "list of masters.\n",
 };

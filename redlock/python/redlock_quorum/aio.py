@@ -11,12 +11,16 @@
 work
 
 A lease is renewed by the event loop: so a task that computes for longer than the ttl loses it.
+
+The child of a fork may run the loop that it inherited, if it is one of asyncio's own: the client does nothing in it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import selectors
 import threading
 import weakref
 from types import TracebackType
@@ -128,7 +132,7 @@ class Client(base.Client):
                                   onerror=lambda _, error, __: _on_error(ref, error))
         super().__init__(masters, **options)
         self._fd = lib.redlock_fd(self._handle)
-        self._loop.add_reader(self._fd, _dispatch, ref)
+        self._loop.add_reader(self._fd, _dispatch, ref, self._loop, self._fd, self._owner[0])
 
     async def __aenter__(self) -> Client:
         return self
@@ -142,7 +146,7 @@ class Client(base.Client):
             self._on_loop(self._close)
 
     def _close(self) -> None:
-        """The child of a fork shares the loop's epoll instance with its parent, so it leaves that alone."""
+        """In the child of a fork, _dispatch() parts the loops."""
         if self._fd >= 0 and not self._loop.is_closed() and os.getpid() == self._owner[0]:
             self._loop.remove_reader(self._fd)
         self._fd = -1
@@ -258,7 +262,27 @@ def _on_error(ref: weakref.ref[Client], error: BaseException) -> None:
         client._on_error(error)
 
 
-def _dispatch(ref: weakref.ref[Client]) -> None:
+def _dispatch(ref: weakref.ref[Client], loop: asyncio.AbstractEventLoop, fd: int, owner: int) -> None:
+    if os.getpid() != owner:
+        _part(loop, fd)
+        return
     client = ref()
     if client is not None:
         client._dispatch()
+
+
+def _part(loop: asyncio.AbstractEventLoop, fd: int) -> None:
+    """The child of a fork shares the loop's epoll instance with its parent, so to take the client out of it would
+    harm the parent.  To leave it there would let the child spin while the parent is busy, or dead.  So the loop of
+    the child gets a selector of its own, without the client.  There is no public way; another loop is left as it
+    is."""
+    shared = getattr(loop, "_selector", None)
+    if not isinstance(shared, selectors.BaseSelector):
+        return
+    own = selectors.DefaultSelector()
+    for key in shared.get_map().values():
+        if key.fd != fd:
+            with contextlib.suppress(OSError, ValueError):  # The child has closed it.
+                own.register(key.fileobj, key.events, key.data)
+    setattr(loop, "_selector", own)
+    shared.close()

@@ -22,6 +22,7 @@ static void mark_cut(char *text, size_t size)
 void error_clear(void)
 {
     thread_error.text[0] = '\0';
+    thread_error.inner = 0;
     thread_error.parts.len = 0;
     thread_error.blame.masters = 0;
 }
@@ -45,8 +46,12 @@ __attribute__((format(printf, 2, 0))) static void set_message(bool wraps, const 
     if (!wraps || (size_t)len >= sizeof text)
         thread_error.parts.len = 0;
     error_shift(&thread_error.parts, (size_t)len + strlen(": "));
-    if (wraps && (size_t)len < sizeof text && thread_error.text[0] != '\0')
+    thread_error.inner = 0;
+    if (wraps && (size_t)len < sizeof text && thread_error.text[0] != '\0') {
+        if ((size_t)len + strlen(": ") < sizeof text)
+            thread_error.inner = (uint16_t)((size_t)len + strlen(": "));
         len += snprintf(text + len, sizeof text - (size_t)len, ": %s", thread_error.text);
+    }
     if ((size_t)len >= sizeof text)
         mark_cut(text, sizeof text);
     memcpy(thread_error.text, text, sizeof text);
@@ -89,6 +94,7 @@ void error_list(const struct error *list)
 static void copy(struct error *ret_error, const struct error *error)
 {
     memcpy(ret_error->text, error->text, strlen(error->text) + 1);
+    ret_error->inner = error->inner;
     ret_error->parts = error->parts;
     ret_error->blame.masters = 0;
     if (error->blame.masters != 0)
@@ -111,6 +117,11 @@ const char *error_message(void)
     return thread_error.text;
 }
 
+const char *error_inner(void)
+{
+    return thread_error.text + thread_error.inner;
+}
+
 const struct error_parts *error_parts(void)
 {
     return &thread_error.parts;
@@ -123,14 +134,26 @@ const struct blame *error_blamed(void)
 
 const char *redlock_strerror(int status)
 {
-#define TEXT_OF(code, text) \
-    case code:              \
+#define TEXT_OF(code, message, text) \
+    case code:                       \
         return text;
     switch (status) {
         ERROR_STATUSES(TEXT_OF)
     }
 #undef TEXT_OF
     return "unknown status";
+}
+
+enum msg message_of_status(int status)
+{
+#define MESSAGE_OF(code, message, text) \
+    case code:                          \
+        return MSG_##message;
+    switch (status) {
+        ERROR_STATUSES(MESSAGE_OF)
+    }
+#undef MESSAGE_OF
+    return MSG_NONE;
 }
 
 const char *redlock_errmsg(const struct redlock *rl)

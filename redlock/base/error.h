@@ -31,25 +31,29 @@ struct error_parts {
 
 struct error {
     char text[ERROR_MESSAGE_MAX];
+    uint16_t inner; /* Where the text begins behind what error_wrap() put before it. */
     struct error_parts parts;
     struct blame blame; /* The same masters, for programs. */
 };
 
-/* The code and the text of every status. */
-#define ERROR_STATUSES(X)                                                         \
-    X(REDLOCK_OK, "success")                                                      \
-    X(REDLOCK_CONTENDED, "another client holds it, or another lease of this one") \
-    X(REDLOCK_UNREACHABLE, "too few masters could vote")                          \
-    X(REDLOCK_TOO_LATE, "no validity left when the majority had answered")        \
-    X(REDLOCK_LOST, "the lock is not held any more")                              \
-    X(REDLOCK_INTERRUPTED, "redlock_interrupt() ended the call")                  \
-    X(REDLOCK_NOT_READY, "too few masters may vote yet")                          \
-    X(REDLOCK_E_INVAL, "invalid argument")                                        \
-    X(REDLOCK_E_NOMEM, "out of memory")                                           \
-    X(REDLOCK_E_STATE, "not allowed in this state")                               \
-    X(REDLOCK_E_SYSTEM, "the system refused a clock, a thread, or entropy")       \
-    X(REDLOCK_E_FORBIDDEN, "too few masters allow it to this user")               \
-    X(REDLOCK_E_WRONG_SET, "the list of masters does not fit their set")
+/* The code, the identifier and the text of every status. */
+#define ERROR_STATUSES(X)                                                               \
+    X(REDLOCK_OK, NONE, "success")                                                      \
+    X(REDLOCK_CONTENDED, HELD, "another client holds it, or another lease of this one") \
+    X(REDLOCK_UNREACHABLE, NO_MAJORITY, "too few masters could vote")                   \
+    X(REDLOCK_TOO_LATE, TOO_LATE, "no validity left when the majority had answered")    \
+    X(REDLOCK_LOST, LOST, "the lock is not held any more")                              \
+    X(REDLOCK_INTERRUPTED, INTERRUPTED, "redlock_interrupt() ended the call")           \
+    X(REDLOCK_NOT_READY, WARMING, "too few masters may vote yet")                       \
+    X(REDLOCK_E_INVAL, WRONG_ARGUMENT, "invalid argument")                              \
+    X(REDLOCK_E_NOMEM, NO_MEMORY, "out of memory")                                      \
+    X(REDLOCK_E_STATE, WRONG_STATE, "not allowed in this state")                        \
+    X(REDLOCK_E_SYSTEM, SYSTEM, "the system refused a clock, a thread, or entropy")     \
+    X(REDLOCK_E_FORBIDDEN, NO_RIGHT, "too few masters allow it to this user")           \
+    X(REDLOCK_E_WRONG_SET, WRONG_SET, "the list of masters does not fit their set")
+
+/* The kind of a status of the library.  REDLOCK_OK, or an unknown one: MSG_NONE. */
+enum msg message_of_status(int status);
 
 /* Empty the thread's message. */
 void error_clear(void);
@@ -73,6 +77,9 @@ int error_pass_on(int status, const struct error *error);
 
 /* The thread's message.  "": there is none. */
 const char *error_message(void);
+
+/* What it was before error_wrap() put words before it for the last time; or all of it. */
+const char *error_inner(void);
 
 /* The reasons that it lists.  One that begins behind the end of the message was cut off. */
 const struct error_parts *error_parts(void);

@@ -106,7 +106,4 @@ enum msg { MSG_NONE, MESSAGES(MESSAGE_NAME) MESSAGES_LEN };
 /* The identifier.  MSG_NONE: "". */
 const char *message_id(enum msg message);
 
-/* The kind of a status of the library.  REDLOCK_OK, or an unknown one: MSG_NONE. */
-enum msg message_of_status(int status);
-
 #endif /* REDLOCK_MESSAGE_H */

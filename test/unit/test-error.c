@@ -16,7 +16,7 @@ static const struct {
     int status;
     const char *name, *text;
 } statuses[] = {
-#define ROW(code, text) {code, #code, text},
+#define ROW(code, message, text) {code, #code, text},
     ERROR_STATUSES(ROW)
 #undef ROW
 };
@@ -112,12 +112,15 @@ TEST(messages_are_wrapped_on_the_way_up)
     CHECK_INT(error_wrap(-77, "acquire jobs/7"), -77);
     CHECK_STR(redlock_errmsg(NULL), "acquire jobs/7: master 2 (10.0.0.3:6379): connection refused");
     CHECK_STR(error_message(), redlock_errmsg(NULL));
+    CHECK_STR(error_inner(), "master 2 (10.0.0.3:6379): connection refused");
     error_set(1, "new");
     CHECK_STR(error_message(), "new");
+    CHECK_STR(error_inner(), "new");
     error_clear();
     CHECK_STR(error_message(), "");
     error_wrap(1, "alone");
     CHECK_STR(error_message(), "alone");
+    CHECK_STR(error_inner(), "alone");
 }
 
 TEST(a_message_may_be_made_of_itself)

@@ -38,6 +38,7 @@ struct cli {
     char *masters_from;                /* The file of the list, for messages, or NULL. */
     char masters_option[256];          /* The option that gave the list, for a shell, or "".
                                         * Dots stand for a list that is not shown. */
+    bool has_dots;                     /* It is not shown. */
     uint32_t connect_timeout_ms;
     uint32_t reply_timeout_ms;
     uint32_t max_ttl_ms;

@@ -283,9 +283,11 @@ void cli_note_masters(struct cli *cli, const char *option, const char *value)
     char shown[CLI_NAMES_SHOWN_MAX], buf[CLI_NAMES_SHOWN_MAX];
     bool is_secret = strcmp(option, "--masters") == 0 && strchr(value, '@') != NULL;
     bool is_shown = !is_secret && strcmp(cli_show_text(value, shown), value) == 0;
+    const char *word = is_shown ? shell_word(value, buf, "") : "";
 
+    cli->has_dots = word[0] == '\0';
     (void)snprintf(cli->masters_option, sizeof cli->masters_option, " %s %s", option,
-                   is_shown ? shell_word(value, buf, "...") : "...");
+                   cli->has_dots ? "..." : word);
 }
 
 void cli_json_string(FILE *file, const char *text)

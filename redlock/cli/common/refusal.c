@@ -31,7 +31,6 @@ void refusal_tell(const struct cli *cli, struct redlock *rl, const char *said,
                   const char *arguments, bool has_more_names)
 {
     bool is_off = cli->restart_guard != NULL && strcmp(cli->restart_guard, "off") == 0;
-    bool is_hidden = strstr(cli->masters_option, " ...") != NULL;
     const unsigned masters = inspect_client(rl).masters;
     struct inspect_master master = {.why.why = WHY_NONE};
     char why[REFUSAL_TEXT_MAX];
@@ -46,6 +45,6 @@ void refusal_tell(const struct cli *cli, struct redlock *rl, const char *said,
     is_said = said == NULL || strstr(said, why) != NULL;
     cli_hint("%s%ssee `redlock doctor%s%s%s`%s%s, which says what to change", is_said ? "" : why,
              is_said ? "" : ": ", cli->masters_option, is_off ? " --restart-guard off" : "",
-             arguments, is_hidden ? " (with your list for the dots)" : "",
+             arguments, cli->has_dots ? " (with your list for the dots)" : "",
              has_more_names ? " and the same with the other names" : "");
 }

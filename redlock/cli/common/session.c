@@ -219,12 +219,8 @@ static bool wait_until_done(struct session *session)
 }
 
 /* Report that the call itself failed. */
-static int refused(const struct session *session, int status)
+static int refused(const struct session *session, int status, const char *why)
 {
-    const char *why = redlock_errmsg(session->rl);
-
-    if (session->is_adopted && strncmp(why, "adopt: ", 7) == 0)
-        why += 7; /* The name of a function of the library. */
     cli_say(message_of_status(status), "%s", why);
     if (status == REDLOCK_E_INVAL)
         cli_hint("see `redlock %s --help`", session->cli->command->name);
@@ -318,7 +314,7 @@ int session_lock(struct session *session, const struct cli_names *names,
         status = redlock_lock_many_async(session->rl, names->list, names->len, opts, on_done,
                                          session, &lease);
     if (status != REDLOCK_OK)
-        return refused(session, status);
+        return refused(session, status, redlock_errmsg(session->rl));
     session->wanted = lease;
     ev_timer_init(&session->patience, on_patience, PATIENCE_S, 1);
     session->patience.data = session;
@@ -353,7 +349,8 @@ int session_adopt(struct session *session, const struct cli_names *names, const 
         status = redlock_adopt(session->rl, names->list[0], token, opts, ret_lease);
     else
         status = redlock_adopt_many(session->rl, names->list, names->len, token, opts, ret_lease);
-    return status == REDLOCK_OK ? CLI_OK : refused(session, status);
+    /* Without "adopt", which is a word of the library. */
+    return status == REDLOCK_OK ? CLI_OK : refused(session, status, error_inner());
 }
 
 /* status: that of the call which has begun the operation. */
@@ -361,7 +358,7 @@ static int finish(struct session *session, int status)
 {
     session->done = false;
     if (status != REDLOCK_OK)
-        return refused(session, status);
+        return refused(session, status, redlock_errmsg(session->rl));
     (void)wait_until_done(session);
     return ended(session);
 }

@@ -8,10 +8,27 @@
 
 : "${root:?}" "${out:?}" "${builds:?}" "${coverage_min_percent:?}" "${current?}" "${not_again[@]:?}" "${compiles_fast[@]:?}"
 
+# Every order within bounds, of what locks, and of what changes and founds sets; planted bugs in the latter,
+# and all that unit tests are to catch.  The models are only searched if their files have changed: what they
+# found is in force until then.
+step_orders() {
+    local -a suites=(--suite orders)
+    [ "$(models_sum)" = "$(cat "$root/test/models/searched")" ] || suites+=(--suite models)
+    build_gcc
+    tests gcc "${suites[@]}"
+    note "explored: $(said gcc explore '^together +(\d+ worlds, +\d+ moves)' | tr -s ' ')"
+}
+
 # Models of what is planned for sets of masters, and their planted bugs.
 step_models() {
     build_gcc
     tests gcc --suite models
+    note "if test/models/searched has another sum: $(models_sum)"
+}
+
+# The models include no file of the library.
+models_sum() {
+    cat "$root"/test/models/*.[ch] | sha256sum | cut -c 1-16
 }
 
 step_asan-command() {
@@ -20,8 +37,8 @@ step_asan-command() {
 }
 
 # Goes on from what the first tier found.
-step_fuzz-30() {
-    fuzz_for 30
+step_fuzz-120() {
+    fuzz_for 120
 }
 
 step_interop() {
@@ -49,7 +66,7 @@ step_coverage() {
     # Threads and signal handlers must not lose each other's counts.
     configure coverage gcc --buildtype=debug -Db_coverage=true -Dc_args=-fprofile-update=atomic
     find "$builds/coverage" -name '*.gcda' -delete
-    tests coverage --suite unit --suite live "${not_again[@]}" --timeout-multiplier 2
+    tests coverage --suite unit --suite live --no-suite covered "${not_again[@]}" --timeout-multiplier 2
     cd "$root" || return
     gcovr --root . --object-directory "$builds/coverage" \
         --filter redlock/ --filter drift/ --txt "$out/coverage.txt" "$builds/coverage"
@@ -80,10 +97,11 @@ step_report() {
     one_test_or_skip test-report "$root/test/partition/test-report"
 }
 
-# With link-time optimization: the unit tests, and the installed archive, that with LLVM's own tools, too.
+# With link-time optimization: what is installed, and tests that link the whole library; the installed archive
+# with LLVM's own tools, too.  stranger-all runs all unit tests and those with real masters so.
 step_archive() {
     configure lto gcc --buildtype=release -Db_lto=true
-    tests lto --suite unit "${not_again[@]}"
+    tests lto archive symbols manual open unload link loop options reader uri thread
     if ! command -v llvm-objcopy >/dev/null; then
         note "skipped: there is no llvm-objcopy"
         count 0 0 1
@@ -97,8 +115,10 @@ step_archive() {
 # Without OpenSSL all works but rediss://, which says what is missing.
 step_no-tls() {
     local said status=0 want="redlock: open: rediss://: this build has no TLS (meson setup -Dtls=enabled, with OpenSSL) [wrong-argument]"
-    build no-tls gcc "${compiles_fast[@]}" -Dtls=disabled
-    tests no-tls --suite unit --no-suite compiler
+    configure no-tls gcc "${compiles_fast[@]}" -Dtls=disabled
+    ninja -C "$builds/no-tls" redlock
+    tests no-tls --suite unit "${not_again[@]}"
+    tests no-tls layers
     said=$("$builds/no-tls/redlock" --masters rediss://127.0.0.1:1 status 2>&1) || status=$?
     [ "$status" -eq 64 ] || give_up "rediss:// ends with $status"
     [ "$said" = "$want" ] || give_up "rediss:// says: $said"
@@ -107,13 +127,13 @@ step_no-tls() {
 }
 
 step_stranger() {
-    as_stranger --suite unit
+    as_stranger --suite unit --no-suite compiler
 }
 
 step_stranger-all() {
     as_stranger --suite unit --suite live
     configure lto gcc --buildtype=release -Db_lto=true
-    tests lto --suite live "${not_again[@]}"
+    tests lto --suite unit --suite live "${not_again[@]}"
 }
 
 # as_stranger ARG...: "meson test ARG..." as an ordinary user without capabilities, in a folder with

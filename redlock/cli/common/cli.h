@@ -233,6 +233,11 @@ struct redlock_lease_info cli_lease_info(const struct redlock_lease *lease);
 void cli_print_lease_json(const struct cli_names *names, const struct redlock_lease *lease,
                           uint32_t ttl_ms);
 
+/* Print why an operation on a lock failed with this status, as a line of JSON: "resource" or
+ * "resources", "error", "id", and "reasons", which are those of redlock_reason(). */
+void cli_print_failure_json(const struct cli_names *names, struct redlock *rl, int status,
+                            const char *message);
+
 /* With the clock guard per_vote, print what it means for a new client. */
 void cli_print_clock_guard(struct redlock *rl);
 

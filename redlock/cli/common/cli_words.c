@@ -350,17 +350,43 @@ struct redlock_lease_info cli_lease_info(const struct redlock_lease *lease)
     return redlock_lease_info(lease, &info) == REDLOCK_OK ? info : none;
 }
 
-void cli_print_lease_json(const struct cli_names *names, const struct redlock_lease *lease,
-                          uint32_t ttl_ms)
+/* Begin an object about a lock, or a lock of several names. */
+static void begin_json(const struct cli_names *names)
 {
-    const struct redlock_lease_info info = cli_lease_info(lease);
-
     (void)fputs(names->len == 1 ? "{\"resource\":" : "{\"resources\":[", stdout);
     for (size_t i = 0; i < names->len; i++) {
         (void)fputs(i > 0 ? "," : "", stdout);
         cli_json_string(stdout, names->list[i]);
     }
     (void)fputs(names->len == 1 ? "" : "]", stdout);
+}
+
+void cli_print_failure_json(const struct cli_names *names, struct redlock *rl, int status,
+                            const char *message)
+{
+    struct redlock_reason why = {.size = sizeof why};
+
+    begin_json(names);
+    cli_json_error(message, message_of_status(status));
+    (void)printf(",\"reasons\":[");
+    for (unsigned i = 0; redlock_reason(rl, i, &why) == REDLOCK_OK; i++) {
+        (void)printf("%s{\"master\":%u", i > 0 ? "," : "", why.master);
+        cli_json_member("address", why.address);
+        cli_json_member("id", why.id);
+        cli_json_member("words", why.words);
+        (void)printf(",\"decides\":%s,\"over_ms\":", why.decides ? "true" : "false");
+        (void)(why.over_ms == UINT32_MAX ? printf("null}") : printf("%u}", why.over_ms));
+    }
+    (void)printf("]}\n");
+    (void)cli_flush_output(); /* The failure itself gives the exit code. */
+}
+
+void cli_print_lease_json(const struct cli_names *names, const struct redlock_lease *lease,
+                          uint32_t ttl_ms)
+{
+    const struct redlock_lease_info info = cli_lease_info(lease);
+
+    begin_json(names);
     cli_json_member("token", info.token);
     if (info.fence != 0)
         (void)printf(",\"fence\":%" PRIu64, info.fence);

@@ -206,6 +206,8 @@ static void on_done(struct redlock_lease *lease, int status, void *arg)
         return;
     (void)snprintf(said, sizeof said, "%s", redlock_errmsg(session->rl));
     cli_say_why(message_of_status(status), "", said, error_parts());
+    if (session->cli->json)
+        cli_print_failure_json(session->names, session->rl, status, said);
     if (cli_lacks_votes(status)) /* Now, because more masters may answer before ended(). */
         refusal_tell(session->cli, session->rl, said, session->doctor, session->has_more_names);
 }
@@ -243,6 +245,7 @@ static void note_lock(struct session *session, const struct cli_names *names,
 {
     char name[CLI_NAMES_SHOWN_MAX];
 
+    session->names = names;
     (void)snprintf(session->name, sizeof session->name, "%s",
                    cli_quote_name(names->list[0], name, "NAME"));
     (void)snprintf(session->doctor, sizeof session->doctor, "%s%s %s", kind_option(opts),

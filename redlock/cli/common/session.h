@@ -26,6 +26,7 @@ struct session {
     /* If not NULL, it gets the signals, which then cancel nothing. */
     void (*on_signal)(struct session *session, int signal);
     void *on_signal_arg;
+    const struct cli_names *names;         /* Of the lock.  The caller keeps them. */
     char name[CLI_NAMES_SHOWN_MAX];        /* The first name, for a shell. */
     char doctor[CLI_NAMES_SHOWN_MAX + 24]; /* The arguments of `redlock doctor` for this lock. */
     bool has_more_names;                   /* Of its names, only the first is in doctor. */

@@ -257,6 +257,14 @@ REDLOCK_API void redlock_lock_options_init_sized(struct redlock_lock_options *op
 #define redlock_lock_options_init(opts) redlock_lock_options_init_sized((opts), sizeof *(opts))
 
 /*
+ * For opts.log: write each message to a pipe, with opts.log_arg an int *, its descriptor.  It
+ * writes the number of the level, a space, the message and a newline, at once.  So a program reads
+ * the log where it may call the library and wait, which log itself may not.  If the descriptor does
+ * not block, a message that does not fit is dropped.
+ */
+REDLOCK_API void redlock_log_to(void *log_arg, enum redlock_level level, const char *message);
+
+/*
  * Make a client.  opts may be NULL: all defaults.  The client begins to connect
  * and the call does not wait for that.  A master that is down is no error.  The
  * first lock waits for the first attempts to connect if it needs them for a

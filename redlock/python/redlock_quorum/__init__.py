@@ -25,6 +25,7 @@ from __future__ import annotations
 import _thread
 import logging
 import math
+import os
 import threading
 import weakref
 from types import TracebackType
@@ -39,6 +40,7 @@ __all__ = [
 
 FOREVER = float("inf")
 _log = logging.getLogger(__name__)
+_LEVELS = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)  # As enum redlock_level.
 _UINT32_MAX = 0xFFFFFFFF
 # How often the main thread looks for a signal that came just before it slept, and interrupts again a
 # call that had not begun.  Chosen.
@@ -323,17 +325,85 @@ class Lease:
         return info
 
 
+class _Log:
+    """Passes on what the library logs.  The library writes to a pipe, because it holds its lock then: if it
+    called Python, the garbage collector might free a lease there, and call the library."""
+
+    def __init__(self, call: Callable[[int, str], None]) -> None:
+        self._call = call
+        self._pid = os.getpid()
+        self._rest = b""
+        self._is_over = False
+        self._thread: Optional[threading.Thread] = None
+        self.read_end, write_end = os.pipe()
+        os.set_blocking(write_end, False)  # No call of the library waits for a reader.
+        self.write_end = ffi.new("int *", write_end)
+
+    def start(self) -> None:
+        """Read in a thread, which does not own the client."""
+        self._thread = threading.Thread(target=self._run, name="redlock log", daemon=True)
+        self._thread.start()
+
+    def read(self) -> bool:
+        """False: there is nothing more."""
+        try:
+            data = os.read(self.read_end, 1 << 16)
+        except OSError:
+            return False
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in filter(None, lines):
+            level, _, message = line.partition(b" ")
+            try:
+                self._call(_LEVELS[int(level)], message.decode(errors="replace"))
+            except Exception:
+                _log.exception("the function that is given as log failed")
+        return data != b""
+
+    def _run(self) -> None:
+        while self.read() and not self._is_over:
+            pass
+        self._finish()
+
+    def _finish(self) -> None:
+        os.set_blocking(self.read_end, False)
+        while self.read():
+            pass
+        os.close(self.read_end)
+
+    def close(self) -> None:
+        """The client is closed.  In the child of a fork, the numbers may be of other files."""
+        if self._is_over or os.getpid() != self._pid:
+            return
+        self._is_over = True
+        try:
+            os.write(self.write_end[0], b"\n")  # It wakes the reader.
+        except BlockingIOError:
+            pass
+        os.close(self.write_end[0])
+        if self._thread is None:
+            self._finish()
+
+    def join(self) -> None:
+        if self._is_over and self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+
 class Client:
     """A client of the masters in masters, or in the environment variable REDLOCK_MASTERS.
 
     options are those of struct redlock_options; those in ..._ms are given in seconds, without
     the ending: Client("10.0.0.1,10.0.0.2,10.0.0.3", reply_timeout=0.2, note="billing").  Without
     tls_ca, tls_cert and tls_key, REDLOCK_TLS_CA, REDLOCK_TLS_CERT and REDLOCK_TLS_KEY are read.
+
+    log: called with a level of logging and each message of the library, in a thread of its own; it may
+    use the client.  To pass them to logging: log=logging.getLogger("redlock").log.
     """
 
     _pollable = False
+    _log: Optional[_Log] = None
 
-    def __init__(self, masters: Optional[str] = None, **options: Any) -> None:
+    def __init__(self, masters: Optional[str] = None, *, log: Optional[Callable[[int, str], None]] = None,
+                 **options: Any) -> None:
         made = ffi.new("struct redlock **")
         opts = ffi.new("struct redlock_options *")
 
@@ -343,8 +413,17 @@ class Client:
         lib.redlock_options_init_sized(opts, ffi.sizeof(opts[0]))
         keep = _set_options(opts, dict(options, masters=masters), ("size", "loop", "pollable", "log", "log_arg"))
         opts.pollable = self._pollable
-        _check(lib.redlock_open(opts, made))
+        if log is not None:
+            self._log = _Log(log)
+            opts.log, opts.log_arg = lib.redlock_log_to, self._log.write_end
+        try:
+            _check(lib.redlock_open(opts, made))
+        except BaseException:
+            self._shut()
+            raise
         self._handle = made[0]
+        if self._log is not None:
+            self._start_log(self._log)
         del keep
 
     def __enter__(self) -> Client:
@@ -354,13 +433,31 @@ class Client:
         self.close()
 
     def __del__(self) -> None:
-        self.close()
+        self._shut()
 
     def close(self) -> None:
-        """Release all leases, and close the connections.  No thread may use the client then."""
+        """Release all leases, and close the connections.  No thread may use the client then.  It waits until
+        log has had all messages."""
+        self._shut()
+        if self._log is not None:
+            self._log.join()
+
+    def _shut(self) -> None:
         handle, self._handle = getattr(self, "_handle", ffi.NULL), ffi.NULL
+        log = self._log
+
+        def close(handle: Any) -> None:
+            lib.redlock_close(handle)
+            if log is not None:
+                log.close()
+
         if handle != ffi.NULL and lib.redlock_close(handle) != ffi.NULL:
-            self._elsewhere(lib.redlock_close, handle, self._callbacks)
+            self._elsewhere(close, handle, self._callbacks)
+        elif log is not None:
+            log.close()
+
+    def _start_log(self, log: _Log) -> None:
+        log.start()
 
     def __reduce__(self) -> Any:
         raise TypeError("a client cannot be copied or pickled: open another one")

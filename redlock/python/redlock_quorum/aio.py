@@ -140,6 +140,9 @@ class Client(base.Client):
     async def __aexit__(self, *_: Any) -> None:
         self.close()
 
+    def __del__(self) -> None:
+        self.close()
+
     def close(self) -> None:
         """Writes the releases that the sockets take, and waits for no answer."""
         if getattr(self, "_fd", -1) >= 0:
@@ -149,6 +152,8 @@ class Client(base.Client):
         """In the child of a fork, _dispatch() parts the loops."""
         if self._fd >= 0 and not self._loop.is_closed() and os.getpid() == self._owner[0]:
             self._loop.remove_reader(self._fd)
+            if self._log is not None:
+                self._loop.remove_reader(self._log.read_end)
         self._fd = -1
         super().close()
         for future in self._futures.values():
@@ -163,6 +168,10 @@ class Client(base.Client):
             except RuntimeError:
                 pass  # The loop is closed, so no thread runs the client.
         call(*args)
+
+    def _start_log(self, log: base._Log) -> None:
+        """log is called on the event loop."""
+        self._loop.add_reader(log.read_end, log.read)
 
     def _cancel(self, handle: Any, callback: Any) -> None:
         self._on_loop(self._cancel_here, handle, callback)

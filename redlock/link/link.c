@@ -1,5 +1,8 @@
 /*
  * link.c - connects, greets, sends, receives, and goes down again.
+ *
+ * It is longer than others: a connection is one machine, and each of its states is left in several
+ * ways.
  */
 #include "redlock/link/link.h"
 

@@ -212,8 +212,10 @@ def password():
 
 
 def environment(**extra):
+    """Without the folders of PATH that this user may not read: a command that is nowhere would be EACCES."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("REDLOCK_")}
-    env = {**env, "REDLOCK_MASTERS": MASTERS, **extra}
+    path = [folder for folder in os.get_exec_path() if os.access(folder, os.X_OK)]
+    env = {**env, "PATH": os.pathsep.join(path), "REDLOCK_MASTERS": MASTERS, **extra}
     return {key: value for key, value in env.items() if value is not None}
 
 

@@ -178,13 +178,14 @@ static void end(struct step *s, enum quorum_state next, int status)
     s->act->status = status;
 }
 
-/* Rule 11. */
+/* Rule 11.  Masters count in whole milliseconds, and the caller's leases are such. */
 drift_span quorum_span(const struct quorum *q, enum quorum_command command, drift_time now)
 {
     drift_span left = 0;
 
     if (command == QUORUM_CMD_GIVE && quorum_is_held(q))
-        left = drift_lease(drift_until(now, q->deadline), &q->config.drift);
+        left =
+            drift_to_ms_up(drift_lease(drift_until(now, q->deadline), &q->config.drift)) * DRIFT_MS;
     return left > q->lease ? left : q->lease;
 }
 

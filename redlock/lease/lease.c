@@ -186,7 +186,7 @@ static struct wire_args args_of(struct redlock_lease *lease, enum quorum_command
         .name_len = lease->name_len,
         .token = token,
         .token_len = lease->token_len,
-        .ttl_ms = drift_to_ms_up(quorum_span(&lease->q, command, now)),
+        .ttl_ms = drift_to_ms(quorum_span(&lease->q, command, now)),
     };
 
     if (lease->adopted || lease->token_round == round)

@@ -215,9 +215,11 @@ UTF8 = {"LC_ALL": "C.UTF-8"}
 
 
 def environment(**extra):
-    """Without extra, names are shown in ASCII, whatever the locale of the tests is."""
+    """Without extra, names are shown in ASCII, whatever the locale of the tests is.  PATH is without folders that this
+    user may not read: a command that is nowhere would be EACCES."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("REDLOCK_")}
-    env = {**env, "LC_ALL": "C", "REDLOCK_MASTERS": MASTERS, **extra}
+    path = [folder for folder in os.get_exec_path() if os.access(folder, os.X_OK)]
+    env = {**env, "LC_ALL": "C", "PATH": os.pathsep.join(path), "REDLOCK_MASTERS": MASTERS, **extra}
     return {key: value for key, value in env.items() if value is not None}
 
 

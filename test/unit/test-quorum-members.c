@@ -378,7 +378,9 @@ TEST(a_gift_lasts_as_long_as_the_hold)
     check_given(0x18, OLD);
     CHECK_UINT(quorum_span(&story.q, QUORUM_CMD_EXTEND, story.now), 100 * DRIFT_MS);
     span = quorum_span(&story.q, QUORUM_CMD_GIVE, story.now);
-    CHECK_UINT(drift_deadline(story.now, span, &config.drift), DEADLINE);
+    CHECK(drift_deadline(story.now, span, &config.drift) >= DEADLINE);
+    CHECK(drift_deadline(story.now, span - DRIFT_MS, &config.drift) < DEADLINE);
+    CHECK_UINT(span % DRIFT_MS, 0);
     answer(OLD | 0x18, YES);
     CHECK_UINT(story.q.deadline, DEADLINE);
 }

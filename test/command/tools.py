@@ -1,7 +1,8 @@
 """What the tests of the `redlock` command share: masters, the command itself, and what it prints.
 
 Five masters are real redis-servers (scripts/masters) on the first ports that are free from 16301 on.
-Tests wait for events, and never sleep instead.  The bounds are for a machine under heavy load.
+Tests wait for events, and never sleep instead.  The bounds are for a machine under heavy load.  The file is longer than others:
+it is the one place of what all these tests do with masters and with the command.
 """
 
 import contextlib

@@ -1,6 +1,7 @@
 """Distributed locks that a majority of independent Redis masters agree on.
 
-A layer over the C library libredlock.  redlock(3) says what each call and each option does.
+A layer over the C library libredlock.  redlock(3) says what each call and each option does.  The file is longer than others,
+because the layer is one module.
 
 >>> from redlock_quorum import Client
 >>> with Client() as client:                    # the masters of REDLOCK_MASTERS

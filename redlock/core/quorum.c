@@ -33,7 +33,8 @@
  *     (on_refusal).  The answer to that release does not count as one to the extension (on_reply).
  *     A hold relies on this master for the names that it still stores: an earlier majority may need
  *     it.  So the release waits until another majority has extended all names to the deadline or
- *     beyond, or the hold has ended (judge_extension, bury_round).
+ *     beyond, perhaps by the very extension that this master refused, or until the hold has ended
+ *     (judge_extension, bury_round).
  *     An adopted token gets no such release, and none when it is lost (is_anothers): another
  *     process may count on what is left of it, until a deadline that we do not know.  Only the
  *     caller releases it, by RELEASE or CANCEL.
@@ -719,7 +720,8 @@ static void judge_extension(struct step *s, quorum_mask waiting)
         }
         if (proving)
             q->since = s->ev->now;
-        if (deadline >= q->deadline)
+        q->confirmed = deadline >= q->deadline;
+        if (q->confirmed)
             q->partial = 0; /* Rule 10: from now on the hold relies on this majority. */
         q->deadline = later(q->deadline, deadline); /* Rule 6. */
         q->config.lease = q->lease;
@@ -786,7 +788,9 @@ static void begin_extension(struct step *s, enum quorum_state state)
     q->state = state;
     q->sent = s->ev->now;
     q->timeout = drift_add(q->sent, q->config.reply_timeout);
-    ask_to_extend(s, ++q->ask);
+    q->extension = ++q->ask;
+    q->confirmed = false;
+    ask_to_extend(s, q->ask);
     ask_to_give(s, q->ask);
     judge_extension(s, awaited_proofs(s));
 }
@@ -1011,12 +1015,16 @@ static void judge(struct step *s)
     }
 }
 
-/* Rule 10. */
-static void on_refusal(struct quorum *q, quorum_mask from)
+/* Rule 10.  Of a hold that others have confirmed by the very extension that this master refuses, it
+ * is no part. */
+static void on_refusal(struct step *s, quorum_mask from)
 {
+    struct quorum *q = s->q;
+    bool is_needless = q->confirmed && s->ev->ask == q->extension;
+
     if (q->config.many && !(q->fresh & from)) {
         q->live &= (quorum_mask)~from;
-        q->partial |= quorum_is_held(q) ? from : 0;
+        q->partial |= quorum_is_held(q) && !is_needless ? from : 0;
     } else {
         q->may_hold &= (quorum_mask)~from;
     }
@@ -1086,7 +1094,7 @@ static void on_reply(struct step *s)
     case QUORUM_CMD_EXTEND:
     case QUORUM_CMD_RAISE:
         if (s->ev->vote == QUORUM_VOTE_NO)
-            on_refusal(q, from);
+            on_refusal(s, from);
         break;
     case QUORUM_CMD_RELEASE: /* After an error the release is not repeated: the key expires by
                               * itself. */

@@ -62,7 +62,9 @@ static uint64_t mix_client(uint64_t hash, const struct client *client, drift_tim
     hash = mix(hash, wake_at);
     return mix(hash, client->version | (uint64_t)(client->held ? client->confirmed : 0) << 8 |
                          (uint64_t)client->adopted << 16 | (uint64_t)q->adopted << 24 |
-                         (uint64_t)q->late << 25);
+                         (uint64_t)q->late << 25 | (uint64_t)q->confirmed << 26 |
+                         since(q, q->extension) << 32 |
+                         (q->config.many ? since(q, client->longer) << 48 : 0));
 }
 
 /* An answer with a version that the client knows is like any other. */

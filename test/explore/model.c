@@ -211,7 +211,8 @@ static void note_answer(struct client *client, unsigned m, const struct item *it
     if ((item->command == QUORUM_CMD_EXTEND || item->command == QUORUM_CMD_GIVE) &&
         vote == QUORUM_VOTE_NO && is_last && !(client->fresh & on)) {
         client->gone |= on;
-        client->partial |= item->command == QUORUM_CMD_EXTEND ? on : 0;
+        client->partial |=
+            item->command == QUORUM_CMD_EXTEND && item->ask != client->longer ? on : 0;
     }
 }
 

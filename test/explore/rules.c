@@ -118,16 +118,18 @@ static const char *check_fence(const struct scenario *scenario, struct world *wo
 }
 
 /* The round may have ended in the same step, after the command.  A master that refuses several
- * names may still store some of them, and the hold relies on that until another majority has all.
- */
+ * names may still store some of them, and the hold relies on that until another majority has all:
+ * perhaps by the very extension that it refuses. */
 static const char *check_sends(struct world *world, unsigned c, const struct quorum *before,
-                               const struct quorum_actions *act)
+                               const struct quorum_event *event, const struct quorum_actions *act)
 {
     struct client *client = &world->clients[c];
     const struct quorum *q = &client->q;
 
-    if (q->deadline != before->deadline)
+    if (q->deadline != before->deadline) {
         client->partial = 0;
+        client->longer = event->type == QUORUM_EV_REPLY ? (uint8_t)event->ask : 0;
+    }
     for (unsigned i = 0; i < act->send_len; i++)
         for (unsigned m = 0; m < world->masters; m++) {
             if (!(act->send[i].to & 1u << m))
@@ -181,7 +183,7 @@ const char *rules_of_step(const struct scenario *scenario, struct world *world, 
         wrong = check_fence(scenario, world, c, before);
     if (wrong == NULL)
         wrong = check_change(scenario, world, c, before, event, act);
-    return wrong != NULL ? wrong : check_sends(world, c, before, act);
+    return wrong != NULL ? wrong : check_sends(world, c, before, event, act);
 }
 
 /* ---- Rules of a world ---- */

@@ -305,6 +305,17 @@ TEST(a_hold_relies_on_who_lacks_one_of_several)
     CHECK_UINT(sent(QUORUM_CMD_RELEASE) & 1, 1);
 }
 
+/* Its refusal comes when the others have extended the lock. */
+TEST(who_refuses_what_others_have_confirmed_is_released_at_once)
+{
+    hold_many(3);
+    timer_at(RENEW_AT);
+    answer(6, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    answer(1, NO);
+    check_sent(0, 0, 1);
+}
+
 /* The deadline is that of the earlier majority. */
 TEST(a_shorter_extension_does_not_do_without_who_lacks_one)
 {
@@ -573,6 +584,7 @@ CHECK_MAIN(RUN(a_dead_round_is_released_where_it_may_be_stored),
            RUN(whoever_can_be_told_is_told_before_it_is_forgotten),
            RUN(who_lacks_one_of_several_releases_the_others),
            RUN(a_hold_relies_on_who_lacks_one_of_several),
+           RUN(who_refuses_what_others_have_confirmed_is_released_at_once),
            RUN(a_shorter_extension_does_not_do_without_who_lacks_one),
            RUN(nobody_waits_for_the_release_of_the_others),
            RUN(the_others_are_released_until_it_is_answered),

@@ -119,6 +119,18 @@ static bool is_elsewhere(const struct masters *masters, unsigned m)
            (!seats->seats[m].used || masters_reason(masters, m)->why == WHY_TWIN);
 }
 
+/* The guard's reason, since another one may have been noted after it. */
+static void look_for_copy(const struct guard *guard, unsigned m, struct inspect_master *seen)
+{
+    unsigned twin = guard_twin(guard, m);
+
+    seen->is_copy = twin < QUORUM_MASTERS_MAX;
+    if (!seen->is_copy || seen->why.why == WHY_COPY)
+        return;
+    reason_set(&seen->why, WHY_COPY);
+    seen->why.other = (uint8_t)twin;
+}
+
 struct inspect_master inspect_master(struct redlock *rl, unsigned m)
 {
     struct inspect_master seen = {.name = ""};
@@ -132,6 +144,8 @@ struct inspect_master inspect_master(struct redlock *rl, unsigned m)
     seen.uri = masters->peers.uris[m];
     seen.name = masters_name(masters, m);
     seen.why = *masters_reason(masters, m);
+    if (masters_is_linked(masters, m))
+        look_for_copy(guard, m, &seen);
     seen.remark.message = reason_message(&seen.why);
     (void)reason_write(&seen.why, now, seen.remark.text, sizeof seen.remark.text);
     if (masters->peers.links[m] != NULL) {

@@ -72,13 +72,14 @@ struct remark {
 struct inspect_master {
     const struct uri *uri; /* Lives as long as the client. */
     const char *name;      /* "host:port".  Lives as long as the client. */
-    struct reason why;     /* Why its link is down, or what it refused last. */
+    struct reason why;     /* Why its link is down or it is a copy, or what it refused last. */
     struct remark remark;  /* The same in words. */
     struct master_info info;
     bool is_linked;
     bool has_certificate;
     int64_t certificate_left_s; /* Until a certificate of its chain ends. */
     bool is_elsewhere;          /* It is a member that has another number, too. */
+    bool is_copy;               /* Another member has its epoch, so it has no vote: see why. */
     struct guard_look look;     /* The marker when last read.  A number of 0: not read yet. */
     bool is_looked_at;          /* A read of the marker is on its way. */
     drift_span

@@ -403,7 +403,8 @@ static quorum_mask find_telling(struct redlock *rl, const struct inspect_client 
     if (client->is_closed) /* Those that were members count as up, for releases. */
         return 0;
     for (unsigned m = 0; m < client->masters; m++)
-        if ((client->linked & mask_of(m)) != 0 && inspect_master(rl, m).look.ready)
+        if ((client->linked & mask_of(m)) != 0 && inspect_master(rl, m).look.ready &&
+            !inspect_master(rl, m).is_copy)
             up |= mask_of(m);
     return unfounded_is_new(rl) ? client->linked : up;
 }

@@ -385,6 +385,21 @@ static void skip_strangers(struct status *status)
     }
 }
 
+/* Only the answers of all show that two masters have one epoch. */
+static void skip_copies(struct status *status)
+{
+    for (unsigned m = 0; m < status->masters; m++) {
+        const struct inspect_master master = inspect_master(status->rl, m);
+        struct report *report = &status->reports[m];
+
+        if (!master.is_copy || !report_tells(report))
+            continue;
+        status->up -= report->up;
+        report->up = report->refuses = false;
+        report->error = master.remark;
+    }
+}
+
 /* No time helps members without an epoch if too few of the others remember the set, and no master
  * of a closed set. */
 static void give_up_the_forgotten(struct status *status)
@@ -434,6 +449,7 @@ static int ask_and_print(struct status *status, struct ev_loop *loop)
     status->refused = redlock_ready(status->rl, NULL) == REDLOCK_E_WRONG_SET;
     skip_the_gone(status);
     skip_strangers(status);
+    skip_copies(status);
     give_up_the_forgotten(status);
     look_at_founding(status);
     look_at_clocks(status, loop);

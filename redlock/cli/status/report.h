@@ -90,11 +90,11 @@ void report_metrics(const struct status *status);
 
 /* What a majority of the masters agrees on about the lock. */
 struct report_lock {
-    const char *state;           /* "held", "revoked", "shared", "permits", "free" or "unknown". */
+    const char *state; /* "held", "revoked", "shared", "foreign", "permits", "free", "unknown". */
     const struct report *holder; /* A master that stores the holder.  NULL: there is none. */
     unsigned agreeing;           /* Masters that agree. */
     unsigned votes;              /* Masters that store the token that most of them store. */
-    long long ttl_ms;            /* How long it is held.  -1: for ever.  0: it is not held. */
+    long long ttl_ms;            /* How long it is held.  0: it is not held. */
     long long waiting;           /* Clients in its queue. */
     unsigned permits;            /* How many permits are taken. */
     const char *reason;          /* Why it is unknown, or NULL. */

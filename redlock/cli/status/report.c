@@ -273,7 +273,10 @@ static void print_master(const struct status *status, unsigned m, int width)
 
     (void)printf("master %-2u  %-*s  ", m + 1, width, master.name);
     if (!report->up && !report->warming) {
-        (void)printf("%s  %s\n", report->barred ? "barred" : "down",
+        (void)printf("%s  %s\n",
+                     report->barred ? "barred"
+                     : report->late ? "late"
+                                    : "down",
                      quote(report->error.text, strlen(report->error.text), quoted));
         return;
     }
@@ -507,7 +510,7 @@ static void print_json_master(const struct status *status, unsigned m)
     if (report->warming)
         (void)printf(",\"warming_ms\":%llu,\"unwatched\":%s",
                      (unsigned long long)report->warming_ms, report->unwatched ? "true" : "false");
-    if (report->up || report->warming) {
+    if (report->up || report->warming || report->late) {
         cli_json_member("version", is_informed(info) ? info->version : NULL);
         cli_json_member("role", is_informed(info) ? info->role : NULL);
         (void)printf(",\"round_trip_us\":%.1f", report->round_trip_us);

@@ -28,6 +28,8 @@ struct report {
     bool up;                     /* It may vote, and takes writes. */
     bool refuses;                /* It may vote, but refuses writes now. */
     bool warming;                /* It is warming. */
+    bool late;                   /* It may vote, but no answer came within the reply timeout. */
+    unsigned times;              /* How often its time was asked. */
     bool barred;                 /* Its clock is known to be wrong. */
     bool has_offset, has_rate;   /* The next two fields are valid. */
     struct drift_range offset;   /* The offset of its clock from the median of all, ns. */
@@ -39,7 +41,7 @@ struct report {
     bool witnessed;              /* Warming: other masters reported for how long. */
     bool unwatched;              /* Warming: the time has passed, but no client watched. */
     drift_time asked_at;
-    double round_trip_us;
+    double round_trip_us;        /* The shortest. */
     struct remark error;         /* Why it is down, or cannot report the holder. */
     struct remark refusal;       /* Why it refuses writes. */
     char *token;                 /* The token of the holder.  NULL: free, or not known. */
@@ -77,7 +79,7 @@ struct status {
 /* True: the master has forgotten nothing, so what it says of the lock counts. */
 static inline bool report_tells(const struct report *report)
 {
-    return report->up || report->refuses;
+    return report->up || report->refuses || report->late;
 }
 
 /* True: a majority is up. */

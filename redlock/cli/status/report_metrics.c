@@ -31,7 +31,8 @@ static double warming_of(const struct report *report)
 
 static double round_trip_of(const struct report *report)
 {
-    return report->up || report->warming ? report->round_trip_us / 1e6 : (double)NAN;
+    return report->up || report->warming || report->late ? report->round_trip_us / 1e6
+                                                         : (double)NAN;
 }
 
 /* The middle of the range, as in the text. */

@@ -180,17 +180,19 @@ struct tls_context *inspect_tls(struct redlock *rl)
     return rl->env.tls;
 }
 
-void inspect_set(struct redlock *rl, char *members, size_t members_size, char *why, size_t why_size)
+bool inspect_set(struct redlock *rl, char *members, size_t members_size, char *why, size_t why_size)
 {
     const struct set *set = &rl->masters.set;
+    bool is_mixed;
 
     members[0] = why[0] = '\0';
     if (client_enter(rl) != REDLOCK_OK)
-        return;
+        return false;
     if (set_is_known(set))
         set_print(&set->seats.now, members, members_size);
-    (void)snprintf(why, why_size, "%s", set->why);
+    is_mixed = set_write_why(set, why, why_size);
     client_leave(rl);
+    return is_mixed;
 }
 
 drift_span inspect_quarantine(struct redlock *rl, uint32_t max_ttl_ms)

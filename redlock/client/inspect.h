@@ -99,8 +99,8 @@ struct inspect_master {
 struct inspect_master inspect_master(struct redlock *rl, unsigned m);
 
 /* Write the members of the set, and the reason why the list is refused.  Each is "" if there is
- * none. */
-void inspect_set(struct redlock *rl, char *members, size_t members_size, char *why,
+ * none.  True: the list has masters of two sets, and it was chance which the client obeys. */
+bool inspect_set(struct redlock *rl, char *members, size_t members_size, char *why,
                  size_t why_size);
 
 /* How long a master warms up if leases last up to max_ttl_ms: that time, plus twice the drift

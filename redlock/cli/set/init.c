@@ -89,7 +89,7 @@ static void why_refused(const struct init *init, char why[SET_WHY_MAX])
 {
     char members[2];
 
-    inspect_set(init->rl, members, sizeof members, why, SET_WHY_MAX);
+    (void)inspect_set(init->rl, members, sizeof members, why, SET_WHY_MAX);
 }
 
 static bool is_refused(const struct init *init)
@@ -273,7 +273,7 @@ static void say_why_no_set(const struct init *init)
 {
     char members[2], why[SET_WHY_MAX];
 
-    inspect_set(init->rl, members, sizeof members, why, sizeof why);
+    (void)inspect_set(init->rl, members, sizeof members, why, sizeof why);
     if (inspect_client(init->rl).is_closed)
         cli_say(MSG_SET_CLOSED, "the set is closed: it needs `redlock members rescue`");
     else if (why[0] != '\0')

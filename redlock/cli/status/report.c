@@ -1,5 +1,6 @@
 /*
- * report.c - judges the answers of the masters, and prints them.
+ * report.c - judges the answers of the masters, and prints them.  The file is longer than others,
+ * because text and JSON print the same verdict.
  */
 #include "redlock/cli/status/report.h"
 

@@ -138,5 +138,5 @@ const struct cli_command cli_lock = {
     .more = "Example: redlock lock --ttl 1m backup\n"
             "Exit: 0 locked, 64 usage, 69 too few masters, 75 another client has the lock, 76 the\n"
             "lock ran out before its token could be printed, 77 forbidden, 78 wrong list of\n"
-            "masters.\n",
+            "masters or foreign key.\n",
 };

@@ -256,7 +256,7 @@ static int too_few(const struct revoking *r, const char *what)
 /* The exit code if there is no holder to revoke. */
 static int refuse(const struct revoking *r, enum revoke_status status)
 {
-    char name[CLI_NAMES_SHOWN_MAX + 24];
+    char name[CLI_NAMES_SHOWN_MAX + 24], masters[CLI_MASTERS_SHOWN_MAX];
 
     (void)show_name(r, name);
     switch (status) {
@@ -267,9 +267,8 @@ static int refuse(const struct revoking *r, enum revoke_status status)
                 "%s was left alone: the set of masters has just changed: run this again", name);
         return CLI_UNREACHABLE;
     case REVOKE_NO_LOCK:
-        cli_say(MSG_FOREIGN_KEY,
-                "%s: redlock did not write this key on master %u (%s): delete it there", name,
-                r->revoke.culprit + 1, inspect_master(r->session.rl, r->revoke.culprit).name);
+        cli_say(MSG_FOREIGN_KEY, "%s: redlock did not write this key on %s: delete it there", name,
+                cli_show_masters(r->session.rl, r->revoke.foreign, masters));
         return CLI_CHANGE;
     case REVOKE_NOBODY:
         cli_say(MSG_LOST, "nobody holds %s on a majority of the masters%s", name,

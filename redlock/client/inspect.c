@@ -119,6 +119,18 @@ static bool is_elsewhere(const struct masters *masters, unsigned m)
            (!seats->seats[m].used || masters_reason(masters, m)->why == WHY_TWIN);
 }
 
+/* The guard's reason, since another one may have been noted after it. */
+static void look_for_copy(const struct guard *guard, unsigned m, struct inspect_master *seen)
+{
+    unsigned twin = guard_twin(guard, m);
+
+    seen->is_copy = twin < QUORUM_MASTERS_MAX;
+    if (!seen->is_copy || seen->why.why == WHY_COPY)
+        return;
+    reason_set(&seen->why, WHY_COPY);
+    seen->why.other = (uint8_t)twin;
+}
+
 struct inspect_master inspect_master(struct redlock *rl, unsigned m)
 {
     struct inspect_master seen = {.name = ""};
@@ -132,6 +144,8 @@ struct inspect_master inspect_master(struct redlock *rl, unsigned m)
     seen.uri = masters->peers.uris[m];
     seen.name = masters_name(masters, m);
     seen.why = *masters_reason(masters, m);
+    if (masters_is_linked(masters, m))
+        look_for_copy(guard, m, &seen);
     seen.remark.message = reason_message(&seen.why);
     (void)reason_write(&seen.why, now, seen.remark.text, sizeof seen.remark.text);
     if (masters->peers.links[m] != NULL) {
@@ -166,17 +180,19 @@ struct tls_context *inspect_tls(struct redlock *rl)
     return rl->env.tls;
 }
 
-void inspect_set(struct redlock *rl, char *members, size_t members_size, char *why, size_t why_size)
+bool inspect_set(struct redlock *rl, char *members, size_t members_size, char *why, size_t why_size)
 {
     const struct set *set = &rl->masters.set;
+    bool is_mixed;
 
     members[0] = why[0] = '\0';
     if (client_enter(rl) != REDLOCK_OK)
-        return;
+        return false;
     if (set_is_known(set))
         set_print(&set->seats.now, members, members_size);
-    (void)snprintf(why, why_size, "%s", set->why);
+    is_mixed = set_write_why(set, why, why_size);
     client_leave(rl);
+    return is_mixed;
 }
 
 drift_span inspect_quarantine(struct redlock *rl, uint32_t max_ttl_ms)

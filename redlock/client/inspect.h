@@ -72,13 +72,14 @@ struct remark {
 struct inspect_master {
     const struct uri *uri; /* Lives as long as the client. */
     const char *name;      /* "host:port".  Lives as long as the client. */
-    struct reason why;     /* Why its link is down, or what it refused last. */
+    struct reason why;     /* Why its link is down or it is a copy, or what it refused last. */
     struct remark remark;  /* The same in words. */
     struct master_info info;
     bool is_linked;
     bool has_certificate;
     int64_t certificate_left_s; /* Until a certificate of its chain ends. */
     bool is_elsewhere;          /* It is a member that has another number, too. */
+    bool is_copy;               /* Another member has its epoch, so it has no vote: see why. */
     struct guard_look look;     /* The marker when last read.  A number of 0: not read yet. */
     bool is_looked_at;          /* A read of the marker is on its way. */
     drift_span
@@ -98,8 +99,8 @@ struct inspect_master {
 struct inspect_master inspect_master(struct redlock *rl, unsigned m);
 
 /* Write the members of the set, and the reason why the list is refused.  Each is "" if there is
- * none. */
-void inspect_set(struct redlock *rl, char *members, size_t members_size, char *why,
+ * none.  True: the list has masters of two sets, and it was chance which the client obeys. */
+bool inspect_set(struct redlock *rl, char *members, size_t members_size, char *why,
                  size_t why_size);
 
 /* How long a master warms up if leases last up to max_ttl_ms: that time, plus twice the drift

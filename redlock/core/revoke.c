@@ -105,13 +105,10 @@ static enum revoke_status find_other(struct revoke *r)
     find_holder(r, REVOKE_REVOKED);
     if (r->holders != 0)
         return REVOKE_ALREADY;
-    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++) {
-        if (!counts(r, m) || r->seen[m].what != REVOKE_FOREIGN)
-            continue;
-        r->culprit = m;
-        return REVOKE_NO_LOCK;
-    }
-    return REVOKE_NOBODY;
+    for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
+        if (counts(r, m) && r->seen[m].what == REVOKE_FOREIGN)
+            r->foreign |= mask_of(m);
+    return r->foreign != 0 ? REVOKE_NO_LOCK : REVOKE_NOBODY;
 }
 
 enum revoke_status revoke_choose(struct revoke *r)

@@ -62,7 +62,7 @@ enum revoke_status {
     REVOKE_OVERTAKEN, /* culprit has a newer version of the set. */
     REVOKE_NOBODY,    /* Nobody holds it.  After the attempt: the holder was gone by itself. */
     REVOKE_ALREADY,   /* It was revoked before: text. */
-    REVOKE_NO_LOCK,   /* culprit stores a key that Redlock did not write. */
+    REVOKE_NO_LOCK,   /* Nobody holds it, and foreign store a key that Redlock did not write. */
 };
 
 struct revoke {
@@ -79,6 +79,7 @@ struct revoke {
     uint32_t ago_ms;                  /* Since the masters were asked to revoke it. */
     uint64_t number;                  /* The greatest that was counted to.  0: none. */
     unsigned culprit;
+    quorum_mask foreign;
 };
 
 void revoke_init(struct revoke *r, const struct members *lists, bool is_guarded, uint64_t version);

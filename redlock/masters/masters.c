@@ -481,10 +481,18 @@ void masters_recall(const struct masters *masters, unsigned m, enum why seen,
         reason_set(ret_why, WHY_NONE);
 }
 
+/* Also a former member that the list names counts for nothing, unless it says so itself. */
 bool masters_concern(const struct masters *masters, unsigned m)
 {
-    return masters->peers.links[m] != NULL &&
-           (set_is_closed(&masters->set) || !(seats_leaving(&masters->set.seats) & mask_of(m)));
+    const struct set *set = &masters->set;
+    enum seat_state state = seats_state(&set->seats, m);
+
+    if (masters->peers.links[m] == NULL)
+        return false;
+    if (!set_is_known(set) || set_is_closed(set))
+        return true;
+    return !(seats_leaving(&set->seats) & mask_of(m)) && state != SEAT_UNKNOWN &&
+           (state != SEAT_REMOVED || set_is_wrong(set, m));
 }
 
 bool masters_is_linked(const struct masters *masters, unsigned m)

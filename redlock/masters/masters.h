@@ -130,7 +130,8 @@ void masters_recall(const struct masters *masters, unsigned m, enum why seen,
 bool masters_is_linked(const struct masters *masters, unsigned m);
 /* True if the link is up, though its queue may be full, or the master may not vote. */
 bool masters_link_is_up(const struct masters *masters, unsigned m);
-/* False: the master has left the set while this client ran, or there is none of this number. */
+/* False: the master is no member of the set, and nothing that it says makes the list wrong; or
+ * there is none of this number. */
 bool masters_concern(const struct masters *masters, unsigned m);
 
 #endif /* REDLOCK_MASTERS_H */

@@ -159,6 +159,8 @@ static bool refuse(struct set *set, unsigned master, const struct config *config
     char other[SET_LIST_MAX], short_other[SET_SHORT_MAX], list[SET_SHORT_MAX];
 
     set_print(config, other, sizeof other);
+    set->mixed = config->set;
+    (void)snprintf(set->mixed_of, sizeof set->mixed_of, "%s", other);
     write_why(set, master, WHY_OTHER_SET, other, ADVICE);
     set_print(config, short_other, sizeof short_other);
     print_own(set, list, sizeof list);
@@ -206,6 +208,59 @@ static bool refuse_name(struct set *set, unsigned master, struct reason *ret_why
 {
     reason_quote(ret_why, WHY_MISNAMED, set_name(set, master), NULL);
     return give_reason(set, master, ret_why);
+}
+
+/* The masters of the list that said that they are of this set. */
+static quorum_mask find_listed(const struct set *set, uint64_t id)
+{
+    quorum_mask masters = 0;
+
+    for (unsigned m = 0; m < set->peers->len; m++) {
+        const struct seat *seat = &set->seats.seats[m];
+
+        if (seat->used && seat->listed && seat->has_told && seat->set == id)
+            masters |= mask_of(m);
+    }
+    return masters;
+}
+
+/* "masters 1, 2 and 4 are of the set of a:1 b:1".  Returns the length, as snprintf(). */
+static size_t write_side(quorum_mask masters, const char *of, char *text, size_t size)
+{
+    unsigned left = mask_count(masters);
+    size_t len = (size_t)snprintf(text, size, "master%s", left == 1 ? "" : "s");
+
+    for (unsigned m = 0; masters >> m != 0; m++) {
+        if (!(masters & mask_of(m)))
+            continue;
+        len += (size_t)snprintf(text + len, size - len, "%s%u",
+                                left == mask_count(masters) ? " "
+                                : left == 1                 ? " and "
+                                                            : ", ",
+                                m + 1);
+        left--;
+    }
+    return len + (size_t)snprintf(text + len, size - len, "%s of the set of %s",
+                                  mask_count(masters) == 1 ? " is" : " are", of);
+}
+
+bool set_write_why(const struct set *set, char *text, size_t size)
+{
+    quorum_mask ours = find_listed(set, set->seats.now.set);
+    quorum_mask others = find_listed(set, set->mixed);
+    char own[SET_LIST_MAX], sides[2][SET_TEXT_MAX / 2];
+    bool is_first;
+
+    (void)snprintf(text, size, "%s", set->why);
+    if (set->why[0] == '\0' || !set_is_known(set) || set->mixed == 0 ||
+        set->mixed == set->seats.now.set || ours == 0 || others == 0)
+        return false;
+    print_own(set, own, sizeof own);
+    is_first = __builtin_ctz(ours) < __builtin_ctz(others);
+    (void)write_side(ours, own, sides[!is_first], sizeof sides[0]);
+    (void)write_side(others, set->mixed_of, sides[is_first], sizeof sides[0]);
+    (void)snprintf(text, size, "the list mixes two sets: %s, and %s: " ADVICE, sides[0], sides[1]);
+    return true;
 }
 
 /* ---- What masters say ---- */

@@ -58,9 +58,11 @@ struct set {
                               * ended, and have reported nothing since. */
     char why[SET_TEXT_MAX]; /* Why the list is wrong, in full.  "": nothing is known to be wrong. */
     unsigned why_of;        /* The master that shows it. */
-    bool refused;           /* The list is wrong, so that no master may vote. */
-    drift_time judged_until; /* Until then, any wrong master makes the list wrong. */
-    drift_span lasts;        /* How long a lease of this client may be stored after it was held. */
+    uint64_t mixed;         /* The latest set of other masters that one of the list reported. */
+    char mixed_of[SET_LIST_MAX]; /* Its members. */
+    bool refused;                /* The list is wrong, so that no master may vote. */
+    drift_time judged_until;     /* Until then, any wrong master makes the list wrong. */
+    drift_span lasts; /* How long a lease of this client may be stored after it was held. */
 };
 
 /* Make the configuration of a list.  Returns CONFIG_OK, or what is wrong with the list: *ret_at is
@@ -107,6 +109,10 @@ void set_on_left(struct set *set, quorum_mask left);
 
 /* The client has founded this set, or finished its founding. */
 void set_on_founding(struct set *set, uint64_t number, struct seats_change *ret_change);
+
+/* Write why the list is wrong, or "".  If it has masters of two sets, it says which are of which,
+ * since it is chance which of them is obeyed.  True: it is so. */
+bool set_write_why(const struct set *set, char *text, size_t size);
 
 /* Another list (CLAIMED) or another set (OTHER_SET) is in the way.  Write the message in full to
  * set->why, and make the reason of the master. */

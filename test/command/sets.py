@@ -2,6 +2,9 @@
 
 import contextlib
 import json
+import socket
+import threading
+import time
 
 import tools
 
@@ -99,3 +102,39 @@ def is_done(ports, *args):
     result = members(ports, *args, err=said)
     assert result.out.startswith("the set has ") and "version" not in result.err, result
     assert [marker(port) for port in ports] == before
+
+
+# ---- Other ways to masters ----
+
+SLOW_S = 2  # Longer than a client needs, on a busy machine, for the members' own links.
+
+
+def forward(source, to, slow, slow_s):
+    """Hold back what has this word for so long."""
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            if slow and slow in data:
+                time.sleep(slow_s)
+            to.sendall(data)
+    for one in source, to:
+        with contextlib.suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)
+
+
+def accept(listener, port, slow, slow_s):
+    with contextlib.suppress(OSError):
+        while True:
+            client, _ = listener.accept()
+            master = socket.create_connection(("127.0.0.1", port))
+            threading.Thread(target=forward, args=(client, master, slow, slow_s), daemon=True).start()
+            threading.Thread(target=forward, args=(master, client, None, 0), daemon=True).start()
+
+
+@contextlib.contextmanager
+def detours(ports, slow, slow_s=SLOW_S):
+    """Other ports of these masters.  slow: what each of them forwards late."""
+    with contextlib.ExitStack() as stack:
+        listeners = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in ports]
+        for i, port in enumerate(ports):
+            threading.Thread(target=accept, args=(listeners[i], port, slow[i], slow_s), daemon=True).start()
+        yield [listener.getsockname()[1] for listener in listeners]

@@ -162,7 +162,7 @@ TEST(a_foreign_key_is_no_lock)
     read_as(1, REVOKE_FOREIGN, "", 0);
     read_as(2, REVOKE_FOREIGN, "", 0);
     CHECK_UINT(revoke_choose(&r), REVOKE_NO_LOCK);
-    CHECK_UINT(r.culprit, 1);
+    CHECK_UINT(r.foreign, mask_of(1) | mask_of(2));
 }
 
 /* ---- The end ---- */

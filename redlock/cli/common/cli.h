@@ -73,7 +73,8 @@ extern const struct cli_command cli_acl, cli_bench, cli_doctor, cli_extend, cli_
 /* ---- The command line ---- */
 
 enum {
-    CLI_NAMES_SHOWN_MAX = 200 /* Bytes of an argument in a message, with the NUL. */
+    CLI_NAMES_SHOWN_MAX = 200,  /* Bytes of an argument in a message, with the NUL. */
+    CLI_MASTERS_SHOWN_MAX = 600 /* Of masters.  Chosen: 15 names of usual lengths fit. */
 };
 
 /*
@@ -200,6 +201,9 @@ void cli_tell_dropped(void);
  * bytes.  An argument that may contain a password is not shown. */
 const char *cli_show_name(const char *name, char *buf);
 const char *cli_show_names(const struct cli_names *names, char *buf);
+/* "master 2 (HOST:PORT)", or "masters 1 and 2 (HOST:PORT, HOST:PORT)", as far as they fit. */
+const char *cli_show_masters(struct redlock *rl, quorum_mask masters,
+                             char buf[CLI_MASTERS_SHOWN_MAX]);
 const char *cli_show_text(const char *text, char *buf);
 const char *cli_show_argument(const char *argument, char *buf);
 
@@ -235,7 +239,7 @@ void cli_print_lease_json(const struct cli_names *names, const struct redlock_le
 
 /* Print why an operation on a lock failed with this status, as a line of JSON: "resource" or
  * "resources", "error", "id", and "reasons", which are those of redlock_reason(). */
-void cli_print_failure_json(const struct cli_names *names, struct redlock *rl, int status,
+void cli_print_failure_json(const struct cli_names *names, struct redlock *rl, enum msg kind,
                             const char *message);
 
 /* With the clock guard per_vote, print what it means for a new client. */

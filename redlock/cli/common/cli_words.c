@@ -224,6 +224,36 @@ const char *cli_show_name(const char *name, char *buf)
     return text_quote_as(TEXT_NAME, name, strlen(name), buf, CLI_NAMES_SHOWN_MAX);
 }
 
+const char *cli_show_masters(struct redlock *rl, quorum_mask masters,
+                             char buf[CLI_MASTERS_SHOWN_MAX])
+{
+    unsigned left = mask_count(masters);
+    size_t len;
+    char places[CLI_MASTERS_SHOWN_MAX / 2] = "";
+    size_t places_len = 0;
+
+    len = (size_t)snprintf(buf, CLI_MASTERS_SHOWN_MAX, "master%s", left == 1 ? "" : "s");
+    for (unsigned m = 0; masters >> m != 0; m++) {
+        const char *name = inspect_master(rl, m).name;
+        bool is_first = left == mask_count(masters), fits;
+
+        if (!(masters & mask_of(m)))
+            continue;
+        len += (size_t)snprintf(buf + len, CLI_MASTERS_SHOWN_MAX - len, "%s%u",
+                                is_first    ? " "
+                                : left == 1 ? " and "
+                                            : ", ",
+                                m + 1);
+        fits = places_len + strlen(name) + sizeof ", , ..." < sizeof places;
+        if (places_len < sizeof places - sizeof ", ...")
+            places_len += (size_t)snprintf(places + places_len, sizeof places - places_len, "%s%s",
+                                           is_first ? "" : ", ", fits ? name : "...");
+        left--;
+    }
+    (void)snprintf(buf + len, CLI_MASTERS_SHOWN_MAX - len, " (%s)", places);
+    return buf;
+}
+
 const char *cli_show_names(const struct cli_names *names, char *buf)
 {
     return text_quote_as(TEXT_NAMES, names->text, names->text_len, buf, CLI_NAMES_SHOWN_MAX);
@@ -361,13 +391,13 @@ static void begin_json(const struct cli_names *names)
     (void)fputs(names->len == 1 ? "" : "]", stdout);
 }
 
-void cli_print_failure_json(const struct cli_names *names, struct redlock *rl, int status,
+void cli_print_failure_json(const struct cli_names *names, struct redlock *rl, enum msg kind,
                             const char *message)
 {
     struct redlock_reason why = {.size = sizeof why};
 
     begin_json(names);
-    cli_json_error(message, message_of_status(status));
+    cli_json_error(message, kind);
     (void)printf(",\"reasons\":[");
     for (unsigned i = 0; redlock_reason(rl, i, &why) == REDLOCK_OK; i++) {
         (void)printf("%s{\"master\":%u", i > 0 ? "," : "", why.master);

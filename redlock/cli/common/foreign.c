@@ -35,7 +35,7 @@ bool foreign_is_type(const char *text)
 {
     size_t len = strlen(text);
 
-    return strncmp(text, "a ", 2) == 0 && len < 60 &&
+    return strncmp(text, "a ", 2) == 0 && len < FOREIGN_TYPE_MAX &&
            strspn(text + 2, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_- ") ==
                len - 2;
 }
@@ -53,42 +53,70 @@ const char *foreign_slots(const char *text, unsigned slots)
  * Otherwise a client may hold it on those masters. */
 static bool is_everywhere(const struct foreign *foreign, unsigned i)
 {
-    unsigned masters = inspect_client(foreign->rl).masters;
+    const struct members lists = inspect_client(foreign->rl).lists;
 
-    return mask_count(foreign->found[i]) >= masters - masters / 2;
+    return !members_decide(&lists, members_all(&lists) & (quorum_mask)~foreign->found[i]);
 }
 
-static void tell(struct foreign *foreign, unsigned m, const char *key, const char *type,
-                 const char *more)
+static void tell(struct foreign *foreign, unsigned i, const char *key, const char *more)
 {
-    char shown[CLI_NAMES_SHOWN_MAX];
+    char shown[CLI_NAMES_SHOWN_MAX], masters[CLI_MASTERS_SHOWN_MAX];
 
+    foreign->keeps = true;
+    (void)snprintf(foreign->said, sizeof foreign->said,
+                   "the key %s on %s is %s, which redlock did not write%s there, or use another "
+                   "name",
+                   cli_show_name(key, shown),
+                   cli_show_masters(foreign->rl, foreign->found[i], masters), foreign->types[i],
+                   more);
+    if (!foreign->is_told)
+        cli_say(MSG_FOREIGN_KEY, "%s", foreign->said);
     foreign->is_told = true;
-    cli_say(MSG_FOREIGN_KEY,
-            "the key %s on master %u (%s) is %s, which redlock did not write%s on all masters, or "
-            "use another name",
-            cli_show_name(key, shown), m + 1, inspect_master(foreign->rl, m).name, type, more);
 }
 
 /* Each client takes any permit, so all of them must have foreign keys. */
+static void judge_slots(struct foreign *foreign)
+{
+    char key[KEY_MAX];
+
+    for (unsigned slot = 0; slot < foreign->slots; slot++)
+        if (!is_everywhere(foreign, slot))
+            return;
+    (void)snprintf(key, sizeof key, WIRE_PERMIT "%s:0", foreign->names->list[0]);
+    tell(foreign, 0, key,
+         foreign->slots == 1 ? ": delete it"
+                             : ", and so it is with all other permits: delete these keys");
+}
+
+/* All have answered that will: then all masters with the key are named. */
+static void judge(struct foreign *foreign)
+{
+    const struct cli_names *names = foreign->names;
+    char queue[KEY_MAX];
+
+    if (foreign->slots > 0) {
+        judge_slots(foreign);
+        return;
+    }
+    for (unsigned i = 0; i < names->len + foreign->has_queue && !foreign->keeps; i++)
+        if (is_everywhere(foreign, i)) {
+            (void)snprintf(queue, sizeof queue, WIRE_QUEUE "%s", names->list[0]);
+            tell(foreign, i, i < names->len ? names->list[i] : queue, ": delete it");
+        }
+}
+
+/* The script says of the first slot that has a foreign key what it is. */
 static void take_slots(struct foreign *foreign, unsigned m, const char *text)
 {
     const char *type = foreign_slots(text, foreign->slots);
-    char key[KEY_MAX];
 
     if (type == NULL)
         return;
     for (unsigned slot = 0; slot < foreign->slots; slot++)
         if (text[slot] == '1')
             foreign->found[slot] |= mask_of(m);
-    for (unsigned slot = 0; slot < foreign->slots; slot++)
-        if (!is_everywhere(foreign, slot))
-            return;
-    (void)snprintf(key, sizeof key, WIRE_PERMIT "%s:%zu", foreign->names->list[0],
-                   strcspn(text, "1"));
-    tell(foreign, m, key, type,
-         foreign->slots == 1 ? ": delete it"
-                             : ", and so it is with all other permits: delete these keys");
+    if (text[0] == '1')
+        (void)snprintf(foreign->types[0], sizeof foreign->types[0], "%s", type);
 }
 
 /* The first answer is compared with the others: a holder has a majority. */
@@ -101,7 +129,7 @@ static void take_holder(struct foreign_holder *holder, unsigned m, const char *s
 }
 
 /* Only the first name that is held is of interest: the lock waits for it. */
-static void tell_holder(const struct foreign *foreign)
+void foreign_tell_holder(const struct foreign *foreign)
 {
     const struct inspect_client client = inspect_client(foreign->rl);
     char name[CLI_NAMES_SHOWN_MAX], shown[CLI_NAMES_SHOWN_MAX];
@@ -119,29 +147,30 @@ static void tell_holder(const struct foreign *foreign)
     }
 }
 
+static void take(struct foreign *foreign, unsigned m, uint32_t query, const char *text)
+{
+    unsigned i = query == QUERY_QUEUE ? 1 : query; /* With a queue there is one name. */
+
+    if (query == QUERY_SLOTS) {
+        take_slots(foreign, m, text);
+        return;
+    }
+    if (text[0] == '=' && query < REDLOCK_NAMES_MAX)
+        take_holder(&foreign->holders[query], m, text + 1);
+    if (!foreign_is_type(text))
+        return;
+    foreign->found[i] |= mask_of(m);
+    (void)snprintf(foreign->types[i], sizeof foreign->types[i], "%s", text);
+}
+
 static void on_answer(void *cookie, unsigned m, uint32_t query, const struct reply *reply)
 {
     struct foreign *foreign = cookie;
-    unsigned i = query == QUERY_QUEUE ? 1 : query; /* With a queue there is one name. */
-    char queue[KEY_MAX];
 
-    foreign->answers_left--;
-    if (foreign->is_told || reply == NULL || reply->type != REPLY_TEXT)
-        return;
-    if (query == QUERY_SLOTS) {
-        take_slots(foreign, m, reply->text);
-        return;
-    }
-    if (reply->text[0] == '=' && query < REDLOCK_NAMES_MAX)
-        take_holder(&foreign->holders[query], m, reply->text + 1);
-    if (!foreign_is_type(reply->text))
-        return;
-    foreign->found[i] |= mask_of(m);
-    if (!is_everywhere(foreign, i))
-        return;
-    (void)snprintf(queue, sizeof queue, WIRE_QUEUE "%s", foreign->names->list[0]);
-    tell(foreign, m, query == QUERY_QUEUE ? queue : foreign->names->list[query], reply->text,
-         ": delete it");
+    if (reply != NULL && reply->type == REPLY_TEXT)
+        take(foreign, m, query, reply->text);
+    if (--foreign->answers_left == 0)
+        judge(foreign);
 }
 
 /* ---- Asking ---- */
@@ -181,6 +210,7 @@ static void begin(struct foreign *foreign)
     memset(foreign->found, 0, sizeof foreign->found);
     memset(foreign->holders, 0, sizeof foreign->holders);
     foreign->answers_left = 0;
+    foreign->keeps = false;
     inspect_listen(foreign->rl, on_answer, foreign);
     for (unsigned m = 0; m < client.masters; m++)
         if ((client.linked & mask_of(m)) != 0)
@@ -211,13 +241,14 @@ static bool is_awaited(void *arg)
     return foreign->answers_left > 0;
 }
 
-void foreign_find(struct foreign *foreign, struct ev_loop *loop, uint32_t at_most_ms)
+bool foreign_find(struct foreign *foreign, struct ev_loop *loop, uint32_t at_most_ms)
 {
-    if (!foreign->is_told)
-        begin(foreign);
+    ev_timer_stop(loop, &foreign->timer);
+    begin(foreign); /* What was found while the lock was waited for may be gone. */
     cli_linger(loop, is_awaited, foreign, at_most_ms);
-    if (!foreign->is_told)
-        tell_holder(foreign);
+    if (is_awaited(foreign))
+        judge(foreign);
+    return foreign->keeps;
 }
 
 void foreign_done(struct foreign *foreign, struct ev_loop *loop)

@@ -42,6 +42,11 @@ bool foreign_is_type(const char *text);
 /* What the first foreign key is, from an answer to FOREIGN_SLOTS.  NULL: there is none. */
 const char *foreign_slots(const char *text, unsigned slots);
 
+/* The longest such text, with the NUL.  Chosen: more than any type needs. */
+#define FOREIGN_TYPE_MAX 60
+
+#define FOREIGN_SAID_MAX (CLI_NAMES_SHOWN_MAX + CLI_MASTERS_SHOWN_MAX + 200)
+
 /* The token and note that masters store for a name. */
 struct foreign_holder {
     char stored[REDLOCK_TOKEN_MAX + 1];
@@ -57,8 +62,12 @@ struct foreign {
     unsigned answers_left;
     /* For each name and then the queue, or for each slot: masters that have another key. */
     quorum_mask found[REDLOCK_PERMITS_MAX];
+    char types[REDLOCK_NAMES_MAX + 1]
+              [FOREIGN_TYPE_MAX];                     /* What this key is; of slots: the first. */
     struct foreign_holder holders[REDLOCK_NAMES_MAX]; /* The holder of each name. */
-    bool is_told;
+    bool keeps;   /* The latest search has found one that keeps the lock from all clients. */
+    bool is_told; /* It was reported. */
+    char said[FOREIGN_SAID_MAX]; /* The report. */
     ev_timer timer;
 };
 
@@ -68,9 +77,12 @@ struct foreign {
 void foreign_wait(struct foreign *foreign, struct ev_loop *loop, struct redlock *rl,
                   const struct cli_names *names, const struct redlock_lock_options *opts);
 
-/* Search once more, and wait for the answers, but at most at_most_ms.  If no foreign key is found,
- * and a majority stores one holder with a note, report this note. */
-void foreign_find(struct foreign *foreign, struct ev_loop *loop, uint32_t at_most_ms);
+/* The call has ended.  Search once more, and wait for the answers, but at most at_most_ms.  True: a
+ * foreign key keeps the lock from all clients now, and this was reported: foreign->said. */
+bool foreign_find(struct foreign *foreign, struct ev_loop *loop, uint32_t at_most_ms);
+
+/* After that: if a majority stores one holder with a note, report this note. */
+void foreign_tell_holder(const struct foreign *foreign);
 
 /* End the search. */
 void foreign_done(struct foreign *foreign, struct ev_loop *loop);

@@ -23,7 +23,7 @@ bool refusal_of_list(struct redlock *rl, char *text, size_t size)
 {
     char members[2]; /* Not needed. */
 
-    inspect_set(rl, members, sizeof members, text, size);
+    (void)inspect_set(rl, members, sizeof members, text, size);
     return text[0] != '\0' && inspect_client(rl).up == 0;
 }
 
@@ -33,14 +33,16 @@ void refusal_tell(const struct cli *cli, struct redlock *rl, const char *said,
     bool is_off = cli->restart_guard != NULL && strcmp(cli->restart_guard, "off") == 0;
     const unsigned masters = inspect_client(rl).masters;
     struct inspect_master master = {.why.why = WHY_NONE};
-    char why[REFUSAL_TEXT_MAX];
-    bool is_said;
+    char why[REFUSAL_TEXT_MAX], members[2];
+    bool is_said, is_mixed;
 
     for (unsigned m = 0; m < masters && !is_refusal(&master.why); m++)
         master = inspect_master(rl, m);
-    if (is_refusal(&master.why))
+    /* It is chance which masters of a list of two sets are refused. */
+    is_mixed = inspect_set(rl, members, sizeof members, why, sizeof why);
+    if (!is_mixed && is_refusal(&master.why))
         (void)snprintf(why, sizeof why, "%s", master.remark.text);
-    else if (!refusal_of_list(rl, why, sizeof why)) /* They may be connecting again. */
+    else if (!is_mixed && !refusal_of_list(rl, why, sizeof why)) /* They may be connecting again. */
         return;
     is_said = said == NULL || strstr(said, why) != NULL;
     cli_hint("%s%ssee `redlock doctor%s%s%s`%s%s, which says what to change", is_said ? "" : why,

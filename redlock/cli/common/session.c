@@ -204,10 +204,14 @@ static void on_done(struct redlock_lease *lease, int status, void *arg)
     session->status = status;
     if (status == REDLOCK_OK || session->quiet)
         return;
+    if (session->is_locking && status == REDLOCK_CONTENDED) {
+        error_save(&session->held); /* It may be a foreign key that keeps it: await_lock(). */
+        return;
+    }
     (void)snprintf(said, sizeof said, "%s", redlock_errmsg(session->rl));
     cli_say_why(message_of_status(status), "", said, error_parts());
     if (session->cli->json)
-        cli_print_failure_json(session->names, session->rl, status, said);
+        cli_print_failure_json(session->names, session->rl, message_of_status(status), said);
     if (cli_lacks_votes(status)) /* Now, because more masters may answer before ended(). */
         refusal_tell(session->cli, session->rl, said, session->doctor, session->has_more_names);
 }
@@ -265,23 +269,40 @@ static int ended(const struct session *session)
     if (session->status == REDLOCK_LOST && session->is_adopted && !session->quiet)
         cli_hint("`redlock status%s %s` shows whether another token holds it",
                  session->cli->masters_option, session->name);
+    if (session->is_foreign)
+        return CLI_CHANGE;
     return cli_exit_of(session->status);
 }
 
 /* ---- Operations ---- */
+
+/* Another client has it.  The message was kept until it was known that this is so. */
+static void tell_of_holder(struct session *session, const struct foreign *foreign)
+{
+    (void)error_pass_on(session->status, &session->held);
+    cli_say_why(MSG_HELD, "", session->held.text, &session->held.parts);
+    if (session->cli->json)
+        cli_print_failure_json(session->names, session->rl, MSG_HELD, session->held.text);
+    foreign_tell_holder(foreign);
+}
 
 /* If a foreign key stands in place of the lock, say so.  If it stands in place of the queue,
  * masters answer with an error, and are no majority. */
 static void await_lock(struct session *session, const struct cli_names *names,
                        const struct redlock_lock_options *opts)
 {
+    bool is_held;
     struct foreign foreign;
 
     foreign_wait(&foreign, session->loop, session->rl, names, opts);
     (void)wait_until_done(session);
-    if (session->done &&
-        (session->status == REDLOCK_CONTENDED || (cli_lacks_votes(session->status) && opts->fair)))
-        foreign_find(&foreign, session->loop, session->cli->reply_timeout_ms);
+    is_held = session->done && session->status == REDLOCK_CONTENDED;
+    if (is_held || (session->done && cli_lacks_votes(session->status) && opts->fair))
+        session->is_foreign = foreign_find(&foreign, session->loop, session->cli->reply_timeout_ms);
+    if (is_held && !session->is_foreign && !session->quiet)
+        tell_of_holder(session, &foreign);
+    else if (is_held && session->is_foreign && session->cli->json && !session->quiet)
+        cli_print_failure_json(names, session->rl, MSG_FOREIGN_KEY, foreign.said);
     foreign_done(&foreign, session->loop);
 }
 
@@ -310,6 +331,7 @@ int session_lock(struct session *session, const struct cli_names *names,
     int status;
 
     session->done = false;
+    session->is_locking = true;
     note_lock(session, names, opts);
     if (names->len == 1)
         status = redlock_lock_async(session->rl, names->list[0], opts, on_done, session, &lease);
@@ -323,6 +345,7 @@ int session_lock(struct session *session, const struct cli_names *names,
     session->patience.data = session;
     ev_timer_start(session->loop, &session->patience);
     await_lock(session, names, opts);
+    session->is_locking = false;
     ev_timer_stop(session->loop, &session->patience);
     cli_tell_founded(session->rl);
     if (session->done && cli_lacks_votes(session->status)) {

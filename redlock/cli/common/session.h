@@ -35,6 +35,9 @@ struct session {
     struct redlock_lease *wanted; /* The lock that is waited for. */
     ev_timer patience;            /* Reports why it is not held yet. */
     bool quiet;                   /* Do not report operations that fail. */
+    bool is_locking;              /* The operation takes a lock. */
+    struct error held;            /* What a lock that another client has ended with. */
+    bool is_foreign;              /* A foreign key keeps the lock from all clients. */
     bool done;                    /* The operation is done. */
     int status;                   /* Its status. */
 };

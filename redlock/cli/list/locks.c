@@ -17,7 +17,8 @@
  *
  *     KIND NUMBER TTL COUNT NAME_LEN TOKEN_LEN LF NAME TOKEN LF
  *
- * Names may have any bytes, so their lengths are told.  Keys without an end are no locks.  What the
+ * Names may have any bytes, so their lengths are told.  Keys without an end are no locks, and are
+ * reported (F) only if clients wait for the name: other programs may have any number.  What the
  * user may not read is left out: pcall() then returns an error.  The key of readers ends with the
  * reader of the greatest score; those whose time is over may still be stored (acquire_shared.lua).
  * What redlock cannot have written must not make an answer that read_entry() refuses.
@@ -29,6 +30,9 @@ const char locks_script[] =
     "local function add(shape,number,ttl,count,name,token) if #name>0 and #name<=512 then "
     "s[#s+1]=string.format('%s %d %.0f %.0f %d %d\\n',shape,number,ttl,count,#name,#token) "
     "s[#s+1]=name..token..'\\n' end end "
+    "local function other(name,ttl) local t=redis.pcall('type',name).ok "
+    "if t and t~='none' and (redis.pcall('pttl',name)==-1 or t~='string' and t~='zset') then "
+    "add('F',0,ttl,1,name,'') end end "
     "local function ours(t) return #t<=128 and t:sub(1,11)=='revoked by ' or #t>=40 and "
     "t:sub(1,40):match('^[0-9a-f]+$') and (#t==40 or t:sub(41,41)==':') end "
     "for _,key in ipairs(r[2]) do local ttl=redis.pcall('pttl',key) "
@@ -37,8 +41,8 @@ const char locks_script[] =
     "local name,slot=key:match('^redlock:permit:(.+):(%d+)$') "
     "local shape=redis.pcall('type',key).ok "
     "if queue then local n=redis.pcall('zcount',key,'0','inf') "
-    "if type(n)=='number' and n>0 then add('Q',0,ttl,n,queue,'') end "
-    "elseif wait then add('W',0,ttl,1,wait,'') "
+    "if type(n)=='number' and n>0 then add('Q',0,ttl,n,queue,'') other(queue,ttl) end "
+    "elseif wait then add('W',0,ttl,1,wait,'') other(wait,ttl) "
     "elseif shape=='string' then local n=redis.pcall('strlen',key) "
     "if type(n)=='table' and n.err:find('run th',1,true) then return n end "
     "local t=type(n)=='number' and n<=128 and redis.pcall('get',key) "
@@ -57,7 +61,7 @@ _Static_assert(WIRE_PERMIT_LEN == 15 && REDLOCK_NAME_MAX == 512 && REDLOCK_TOKEN
 
 /* ---- Reading an answer ---- */
 
-static const char letters[] = "LRPGQW"; /* By shape. */
+static const char letters[] = "LRPGFQW"; /* By shape. */
 
 /* A new entry, or NULL without memory. */
 static struct locks_entry *add(struct locks *locks)
@@ -302,7 +306,8 @@ size_t locks_agree(struct locks *locks, const struct members *lists, quorum_mask
         if (len > start && compare_names(rows[start].entry, entry) != 0)
             start = len = start + settle_name(rows + start, len - start);
         rows[len] = judge(entry, same, lists, up);
-        len += rows[len].votes > 0;
+        /* A foreign key on a minority keeps no client from the lock. */
+        len += rows[len].entry->shape == LOCKS_FOREIGN ? rows[len].is_held : rows[len].votes > 0;
     }
     return start + settle_name(rows + start, len - start);
 }

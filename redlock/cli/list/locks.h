@@ -27,6 +27,7 @@ enum locks_shape {
     LOCKS_READERS, /* count readers. */
     LOCKS_PERMIT,  /* Permit `number` of a semaphore. */
     LOCKS_GUESS,   /* A text that ends, and that redlock did not write. */
+    LOCKS_FOREIGN, /* Clients wait for the name, and its key is none that redlock has written. */
     LOCKS_QUEUE,   /* count clients wait in the queue of the name. */
     LOCKS_WAITED   /* Clients wait for the name, or have waited in the last minute. */
 };

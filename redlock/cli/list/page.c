@@ -113,6 +113,8 @@ static const char *show_holder(const struct locks_row *row, char buf[QUOTED_MAX]
 
     if (entry->shape >= LOCKS_QUEUE)
         (void)snprintf(text, sizeof text, "- (free)");
+    else if (entry->shape == LOCKS_FOREIGN)
+        (void)snprintf(text, sizeof text, "- (no lock: a foreign key)");
     else if (entry->shape == LOCKS_READERS)
         (void)snprintf(text, sizeof text, "%lld reader%s", row->count, row->count == 1 ? "" : "s");
     else if (entry->shape == LOCKS_GUESS)
@@ -185,7 +187,7 @@ static void print_row(const struct view *view, const struct locks_row *row)
     (void)show_holder(row, holder);
     (void)snprintf(votes, sizeof votes, "%s%u/%u", row->is_bare ? "*" : "", row->votes,
                    mask_count(members_all(&view->lists)));
-    if (row->entry->shape < LOCKS_QUEUE)
+    if (row->entry->shape < LOCKS_FOREIGN)
         (void)snprintf(left, sizeof left, "%.*f s", row->ttl_ms < 100000 ? 1 : 0,
                        (double)row->ttl_ms / 1e3);
     if (row->waiting > 0)
@@ -347,7 +349,8 @@ static void print_table(struct view *view)
 
 static void print_json_row(const struct locks_row *row)
 {
-    static const char *const kinds[] = {"lock", "readers", "permit", "guess", "free", "free"};
+    static const char *const kinds[] = {"lock",    "readers", "permit", "guess",
+                                        "foreign", "free",    "free"};
     const struct locks_entry *entry = row->entry;
 
     (void)printf("{\"kind\":\"%s\"", kinds[entry->shape]);
@@ -357,7 +360,9 @@ static void print_json_row(const struct locks_row *row)
         (void)printf(",\"permit\":%u", entry->number);
     if (entry->shape == LOCKS_READERS)
         (void)printf(",\"readers\":%lld", row->count);
-    if (entry->shape < LOCKS_QUEUE)
+    if (entry->shape == LOCKS_FOREIGN)
+        (void)printf(",\"agreeing\":%u,\"held\":false,\"bare\":false,\"ttl_ms\":-1", row->votes);
+    else if (entry->shape < LOCKS_QUEUE)
         (void)printf(",\"agreeing\":%u,\"held\":%s,\"bare\":%s,\"ttl_ms\":%lld", row->votes,
                      row->is_held ? "true" : "false", row->is_bare ? "true" : "false", row->ttl_ms);
     (void)printf(",\"waiting\":%lld,\"waited_for\":%s}", row->waiting,
@@ -403,7 +408,8 @@ static quorum_mask find_telling(struct redlock *rl, const struct inspect_client 
     if (client->is_closed) /* Those that were members count as up, for releases. */
         return 0;
     for (unsigned m = 0; m < client->masters; m++)
-        if ((client->linked & mask_of(m)) != 0 && inspect_master(rl, m).look.ready)
+        if ((client->linked & mask_of(m)) != 0 && inspect_master(rl, m).look.ready &&
+            !inspect_master(rl, m).is_copy)
             up |= mask_of(m);
     return unfounded_is_new(rl) ? client->linked : up;
 }

@@ -66,7 +66,7 @@ static bool may_vote(const struct init *init, unsigned m)
 {
     const struct inspect_master master = master_of(init, m);
 
-    return master.is_linked && master.look.number != 0 && master.look.ready &&
+    return master.is_linked && master.look.number != 0 && master.look.ready && !master.is_copy &&
            !inspect_client(init->rl).is_closed && (init->refusing & mask_of(m)) == 0 &&
            (inspect_client(init->rl).members & mask_of(m)) != 0;
 }
@@ -89,7 +89,7 @@ static void why_refused(const struct init *init, char why[SET_WHY_MAX])
 {
     char members[2];
 
-    inspect_set(init->rl, members, sizeof members, why, SET_WHY_MAX);
+    (void)inspect_set(init->rl, members, sizeof members, why, SET_WHY_MAX);
 }
 
 static bool is_refused(const struct init *init)
@@ -273,7 +273,7 @@ static void say_why_no_set(const struct init *init)
 {
     char members[2], why[SET_WHY_MAX];
 
-    inspect_set(init->rl, members, sizeof members, why, sizeof why);
+    (void)inspect_set(init->rl, members, sizeof members, why, sizeof why);
     if (inspect_client(init->rl).is_closed)
         cli_say(MSG_SET_CLOSED, "the set is closed: it needs `redlock members rescue`");
     else if (why[0] != '\0')
@@ -590,7 +590,8 @@ static int wait_for_all(struct init *init)
     }
     all = count_voters(init) == mask_count(voters_of(init));
     for (unsigned m = 0; m < init->masters; m++)
-        if (master_of(init, m).is_linked && !may_vote(init, m) && needs_rescue(init))
+        if (master_of(init, m).is_linked && !may_vote(init, m) &&
+            (needs_rescue(init) || master_of(init, m).is_copy))
             say_of(init, m, master_of(init, m).remark);
     if (!all) {
         say_who_is_down(init);

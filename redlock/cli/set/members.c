@@ -194,7 +194,6 @@ static int say_no_set(const struct survey *found)
 static int show(struct order *order)
 {
     const struct survey *found = &order->survey;
-    struct config answering;
     int code = survey(order);
 
     if (code != CLI_OK)
@@ -206,10 +205,10 @@ static int show(struct order *order)
     else
         set_report_text(found);
     code = cli_flush_output();
-    if (!order->cli->json && order->list != NULL && !survey_list_is(order->list, &found->newest)) {
-        survey_answering(found, &answering);
-        say_list(order, &answering);
-    }
+    /* No list is right for ever while a member is dead.  With it: it may be replaced, and come back
+     * empty.  Without it: the others may die. */
+    if (!order->cli->json && survey_all_answer(found))
+        say_list(order, &found->newest);
     if (code != CLI_OK)
         return code;
     return set_report_has_majority(found) ? CLI_OK : CLI_UNREACHABLE;

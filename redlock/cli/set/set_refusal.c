@@ -47,16 +47,6 @@ int set_refusal_two_names(const struct survey *found)
     return CLI_OK;
 }
 
-/* The master that has the same epoch.  Returns found->masters if there is none. */
-static unsigned find_twin(const struct survey *found, unsigned m)
-{
-    for (unsigned other = 0; other < found->masters; other++)
-        if (other != m && found->of[other].answered && found->of[m].look.ready &&
-            found->of[other].look.ready && found->of[other].look.number == found->of[m].look.number)
-            return other;
-    return found->masters;
-}
-
 /* A member that joins at another place would have two votes, also if its own place does not answer
  * us. A member that was removed may still have its name, because it did not hear
  * of that. */
@@ -119,7 +109,7 @@ int set_refusal_joiner(const struct survey *found, const struct config_member *j
         cli_say(MSG_CANNOT_JOIN, "%s cannot join: it %s", joiner->name, why.text);
         return CLI_CHANGE;
     }
-    twin = find_twin(found, m);
+    twin = survey_copy(found, m);
     if (twin < found->masters) {
         cli_say(MSG_CANNOT_JOIN,
                 "%s cannot join: it has the same epoch as %s, so its data are a copy, and must be "

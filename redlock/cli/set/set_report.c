@@ -77,12 +77,26 @@ struct remark set_report_why(const struct survey *survey, unsigned m)
     return remark_of("", &why);
 }
 
+/* Two members with one epoch have no vote, see guard.h. */
+static bool is_copy(const struct survey *survey, unsigned m, struct remark *ret_why)
+{
+    unsigned other = survey_copy(survey, m);
+    struct reason why;
+
+    if (other == survey->masters || survey_member_of(survey, other) == NULL)
+        return false;
+    reason_set(&why, WHY_COPY);
+    why.other = (uint8_t)other;
+    *ret_why = remark_of("", &why);
+    return true;
+}
+
 /* Why a member gives no vote now.  A change of the set asks for less: set_report_why(). */
 static struct remark why_no_vote(const struct survey *survey, unsigned m)
 {
-    const struct remark why = set_report_why(survey, m);
+    struct remark why = set_report_why(survey, m);
 
-    if (why.message != MSG_NONE || m == survey->masters)
+    if (why.message != MSG_NONE || m == survey->masters || is_copy(survey, m, &why))
         return why;
     if (survey->of[m].refusal.message != MSG_NONE)
         return survey->of[m].refusal;

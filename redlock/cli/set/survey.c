@@ -110,20 +110,15 @@ bool survey_list_is(const char *list, const struct config *config)
     return len == config->members_len && members == len;
 }
 
-void survey_answering(const struct survey *survey, struct config *ret_config)
+bool survey_all_answer(const struct survey *survey)
 {
-    const struct config *newest = &survey->newest;
-    struct config config = *newest;
+    for (unsigned i = 0; i < survey->newest.members_len; i++) {
+        unsigned m = survey_find(survey, &survey->newest.members[i]);
 
-    config.members_len = 0;
-    for (unsigned i = 0; i < newest->members_len; i++) {
-        unsigned m = survey_find(survey, &newest->members[i]);
-
-        if (m < survey->masters && survey->of[m].answered)
-            config.members[config.members_len++] = newest->members[i];
+        if (m == survey->masters || !survey->of[m].answered)
+            return false;
     }
-    config.from = config.to = (quorum_mask)((1u << config.members_len) - 1);
-    *ret_config = config_is_joint(newest) ? *newest : config;
+    return true;
 }
 
 static void append(char **list, const char *text)

@@ -86,14 +86,16 @@ unsigned survey_find(const struct survey *survey, const struct config_member *me
 /* The member of survey->newest that this master is.  NULL: it is none. */
 const struct config_member *survey_member_of(const struct survey *survey, unsigned master);
 
-/* The newest configuration, of one list without the members that do not answer.  Such a member may
- * be dead, and is then to be replaced: a client list that names it is refused when it comes back
- * after that.  A list without it is right before and after.  While the set changes: as it is. */
-void survey_answering(const struct survey *survey, struct config *ret_config);
+/* All members of the newest configuration have answered. */
+bool survey_all_answer(const struct survey *survey);
 
 /* The master that is the same server, and has its link and its vote.  Returns survey->masters if
  * there is none. */
 unsigned survey_twin(const struct survey *survey, unsigned master);
+
+/* The master that has the same epoch: the data of one are a copy.  Returns survey->masters if there
+ * is none. */
+unsigned survey_copy(const struct survey *survey, unsigned master);
 
 /* It answered, belongs to the set of survey->newest, which is not closed, and has an epoch. */
 bool survey_votes(const struct survey *survey, unsigned master);

@@ -36,6 +36,20 @@ unsigned survey_twin(const struct survey *survey, unsigned m)
     return why->why == WHY_TWIN ? why->other : survey->masters;
 }
 
+unsigned survey_copy(const struct survey *survey, unsigned m)
+{
+    const struct survey_master *master = &survey->of[m];
+
+    for (unsigned i = 0; i < survey->masters; i++) {
+        const struct survey_master *other = &survey->of[i];
+
+        if (i != m && other->answered && other->look.ready && master->look.ready &&
+            other->look.number == master->look.number)
+            return i;
+    }
+    return survey->masters;
+}
+
 bool survey_is_argument(const struct survey *survey, unsigned m)
 {
     return m >= survey->listed && m - survey->listed < survey->arguments;

@@ -1,9 +1,9 @@
 /*
- * report.c - judges the answers of the masters, and prints them.
+ * report.c - judges the answers of the masters, and prints them.  The file is longer than others,
+ * because text and JSON print the same verdict.
  */
 #include "redlock/cli/status/report.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,8 +21,10 @@ struct verdict {
     quorum_mask holders;         /* Masters that store this token. */
     quorum_mask free;            /* Masters that store no holder. */
     quorum_mask shared;          /* Masters that store readers. */
+    quorum_mask foreign;         /* Masters that store a key which redlock did not write. */
+    bool is_kept;                /* So many that no client can get the lock. */
     unsigned known;              /* Masters that reported a holder, or none. */
-    long long ttl_ms;            /* How long a majority stores the holder.  -1: for ever. */
+    long long ttl_ms;            /* How long a majority stores the holder. */
     long long waiting;           /* A majority has at least this many in its queue. */
     unsigned permits;            /* Permits of this name that a majority stores. */
     unsigned unknown;            /* Permits that a majority neither stores nor lacks. */
@@ -53,25 +55,31 @@ static bool same_token(const struct report *a, const struct report *b)
     return a->token_len == b->token_len && memcmp(a->token, b->token, a->token_len) == 0;
 }
 
+/* All keys of locks have an end.  A lock is a text, and readers are a sorted set. */
+static bool is_foreign(const struct report *report)
+{
+    return report->ttl_ms == -1 || report->error.message == MSG_FOREIGN_KEY;
+}
+
 /* True: such a master stores a holder. */
 static bool counts(const struct report *report)
 {
-    return report_tells(report) && (report->token != NULL || report->readers > 0);
+    return report_tells(report) && !is_foreign(report) &&
+           (report->token != NULL || report->readers > 0);
 }
 
-/* The longest time for which a majority stores this token.  -1: for ever. */
+/* The longest time for which a majority stores this token. */
 static long long ttl_of_majority(const struct status *status, const struct report *holder)
 {
-    long long ttl_ms[REDLOCK_MASTERS_MAX] = {0}, longest;
+    long long ttl_ms[REDLOCK_MASTERS_MAX] = {0};
 
     for (unsigned m = 0; m < status->masters; m++) {
         const struct report *report = &status->reports[m];
 
         if (counts(report) && same_token(report, holder))
-            ttl_ms[m] = report->ttl_ms == -1 ? LLONG_MAX : report->ttl_ms;
+            ttl_ms[m] = report->ttl_ms;
     }
-    longest = members_reach(&status->lists, ttl_ms);
-    return longest == LLONG_MAX ? -1 : longest;
+    return members_reach(&status->lists, ttl_ms);
 }
 
 static long long count_waiting(const struct status *status)
@@ -118,10 +126,12 @@ static struct verdict judge(const struct status *status)
         const struct report *one = &status->reports[i];
         quorum_mask same = 0;
 
-        if (!one->knows_holder ||
-            !report_tells(one)) /* A master that forgot does not know what is free. */
+        if (!report_tells(one)) /* A master that forgot does not know what is free. */
             continue;
-        verdict.known++;
+        verdict.known += one->knows_holder || is_foreign(one);
+        verdict.foreign |= is_foreign(one) ? mask_of(i) : 0;
+        if (!one->knows_holder || is_foreign(one))
+            continue;
         verdict.shared |= one->readers > 0 ? mask_of(i) : 0;
         verdict.free |= !counts(one) ? mask_of(i) : 0;
         if (!counts(one))
@@ -136,6 +146,8 @@ static struct verdict judge(const struct status *status)
         }
     }
     count_permits(status, &verdict);
+    verdict.is_kept = verdict.foreign != 0 &&
+                      !decide(status, members_all(&status->lists) & (quorum_mask)~verdict.foreign);
     if (decide(status, verdict.holders))
         verdict.ttl_ms = ttl_of_majority(status, verdict.holder);
     return verdict;
@@ -213,6 +225,9 @@ static void print_holder(const struct report *report)
         print_time_left(report->ttl_ms);
     } else if (report->token == NULL) {
         (void)printf("  free");
+    } else if (is_foreign(report)) {
+        (void)printf("  no lock, but %s ", quote(report->token, report->token_len, quoted));
+        print_time_left(report->ttl_ms);
     } else {
         (void)printf("  ");
         print_token(report);
@@ -259,7 +274,10 @@ static void print_master(const struct status *status, unsigned m, int width)
 
     (void)printf("master %-2u  %-*s  ", m + 1, width, master.name);
     if (!report->up && !report->warming) {
-        (void)printf("%s  %s\n", report->barred ? "barred" : "down",
+        (void)printf("%s  %s\n",
+                     report->barred ? "barred"
+                     : report->late ? "late"
+                                    : "down",
                      quote(report->error.text, strlen(report->error.text), quoted));
         return;
     }
@@ -390,18 +408,15 @@ static void print_foreign_permit(const struct status *status)
     print_no_lock(status, masters, key, "permit");
 }
 
-/* All keys of locks have an end.  A lock is a text, and readers are a sorted set. */
-static void print_foreign(const struct status *status)
+static void print_foreign(const struct status *status, const struct verdict *verdict)
 {
     char queue[REDLOCK_NAME_MAX + 64];
-    unsigned foreign = 0, queues = 0;
+    unsigned queues = 0;
 
-    for (unsigned m = 0; m < status->masters; m++) {
-        foreign +=
-            status->reports[m].ttl_ms == -1 || status->reports[m].error.message == MSG_FOREIGN_KEY;
+    for (unsigned m = 0; m < status->masters; m++)
         queues += status->reports[m].has_foreign_queue;
-    }
-    print_no_lock(status, foreign, "this key", "lock");
+    if (!verdict->is_kept)
+        print_no_lock(status, mask_count(verdict->foreign), "this key", "lock");
     (void)snprintf(queue, sizeof queue, "the key " WIRE_QUEUE "%s", status->name);
     print_no_lock(status, queues, queue, "queue");
     print_foreign_permit(status);
@@ -412,13 +427,16 @@ static void print_verdict(const struct status *status)
     struct verdict verdict = judge(status);
     char quoted[QUOTED_MAX];
 
-    print_foreign(status);
-    report_votes_text(status, verdict.holders); /* Scripts read the verdict in the last line. */
+    print_foreign(status, &verdict);
+    if (!verdict.is_kept) /* Scripts read the verdict in the last line. */
+        report_votes_text(status, verdict.holders);
     if (verdict.permits > 0)
         print_permits(status, verdict.permits);
     /* If permits are taken and the plain lock of this name is free, do not show the plain lock: the
      * semaphore would seem to be free. */
-    if (verdict.permits == 0 || !decide(status, verdict.free))
+    if (verdict.is_kept) /* Then nothing else is to be said of the lock. */
+        print_no_lock(status, mask_count(verdict.foreign), "this key", "lock");
+    else if (verdict.permits == 0 || !decide(status, verdict.free))
         print_lock(status, &verdict);
     report_holders_text(status);
     if (verdict.waiting > 0)
@@ -493,7 +511,7 @@ static void print_json_master(const struct status *status, unsigned m)
     if (report->warming)
         (void)printf(",\"warming_ms\":%llu,\"unwatched\":%s",
                      (unsigned long long)report->warming_ms, report->unwatched ? "true" : "false");
-    if (report->up || report->warming) {
+    if (report->up || report->warming || report->late) {
         cli_json_member("version", is_informed(info) ? info->version : NULL);
         cli_json_member("role", is_informed(info) ? info->role : NULL);
         (void)printf(",\"round_trip_us\":%.1f", report->round_trip_us);
@@ -537,6 +555,10 @@ struct report_lock report_lock(const struct status *status)
     } else if (held) {
         lock.state = is_revoked(verdict.holder->token) ? "revoked" : "held";
         lock.agreeing = mask_count(verdict.holders);
+    } else if (verdict.is_kept) {
+        lock.state = "foreign";
+        lock.agreeing = mask_count(verdict.foreign);
+        lock.reason = find_reason(status, false, &number);
     } else if (verdict.permits > 0 && is_unheld) {
         lock.state = "permits";
         lock.agreeing = verdict.seats;

@@ -28,6 +28,8 @@ struct report {
     bool up;                     /* It may vote, and takes writes. */
     bool refuses;                /* It may vote, but refuses writes now. */
     bool warming;                /* It is warming. */
+    bool late;                   /* It may vote, but no answer came within the reply timeout. */
+    unsigned times;              /* How often its time was asked. */
     bool barred;                 /* Its clock is known to be wrong. */
     bool has_offset, has_rate;   /* The next two fields are valid. */
     struct drift_range offset;   /* The offset of its clock from the median of all, ns. */
@@ -39,7 +41,7 @@ struct report {
     bool witnessed;              /* Warming: other masters reported for how long. */
     bool unwatched;              /* Warming: the time has passed, but no client watched. */
     drift_time asked_at;
-    double round_trip_us;
+    double round_trip_us;        /* The shortest. */
     struct remark error;         /* Why it is down, or cannot report the holder. */
     struct remark refusal;       /* Why it refuses writes. */
     char *token;                 /* The token of the holder.  NULL: free, or not known. */
@@ -77,7 +79,7 @@ struct status {
 /* True: the master has forgotten nothing, so what it says of the lock counts. */
 static inline bool report_tells(const struct report *report)
 {
-    return report->up || report->refuses;
+    return report->up || report->refuses || report->late;
 }
 
 /* True: a majority is up. */
@@ -90,11 +92,11 @@ void report_metrics(const struct status *status);
 
 /* What a majority of the masters agrees on about the lock. */
 struct report_lock {
-    const char *state;           /* "held", "revoked", "shared", "permits", "free" or "unknown". */
+    const char *state; /* "held", "revoked", "shared", "foreign", "permits", "free", "unknown". */
     const struct report *holder; /* A master that stores the holder.  NULL: there is none. */
     unsigned agreeing;           /* Masters that agree. */
     unsigned votes;              /* Masters that store the token that most of them store. */
-    long long ttl_ms;            /* How long it is held.  -1: for ever.  0: it is not held. */
+    long long ttl_ms;            /* How long it is held.  0: it is not held. */
     long long waiting;           /* Clients in its queue. */
     unsigned permits;            /* How many permits are taken. */
     const char *reason;          /* Why it is unknown, or NULL. */

@@ -31,7 +31,8 @@ static double warming_of(const struct report *report)
 
 static double round_trip_of(const struct report *report)
 {
-    return report->up || report->warming ? report->round_trip_us / 1e6 : (double)NAN;
+    return report->up || report->warming || report->late ? report->round_trip_us / 1e6
+                                                         : (double)NAN;
 }
 
 /* The middle of the range, as in the text. */
@@ -97,15 +98,14 @@ static void print_of_lock(const struct status *status, const char *name, const c
 static void print_lock(const struct status *status)
 {
     const struct report_lock lock = report_lock(status);
-    bool is_taken = strcmp(lock.state, "free") != 0 && strcmp(lock.state, "unknown") != 0;
+    bool is_known = strcmp(lock.state, "unknown") != 0 && strcmp(lock.state, "foreign") != 0;
+    bool is_taken = is_known && strcmp(lock.state, "free") != 0;
 
-    print_of_lock(status, "lock_known", "1: a majority agrees on who holds the lock.",
-                  strcmp(lock.state, "unknown") != 0);
+    print_of_lock(status, "lock_known", "1: a majority agrees on who holds the lock.", is_known);
     print_of_lock(status, "lock_held", "1: a majority stores a holder, readers or permits.",
                   is_taken);
-    if (lock.ttl_ms >= 0) /* Else redlock did not write the key, which has no end. */
-        print_of_lock(status, "lock_left_seconds", "How long the holder has it, if not renewed.",
-                      (double)lock.ttl_ms / 1e3);
+    print_of_lock(status, "lock_left_seconds", "How long the holder has it, if not renewed.",
+                  (double)lock.ttl_ms / 1e3);
     print_of_lock(status, "lock_waiting", "Clients in its queue.", (double)lock.waiting);
     print_of_lock(status, "lock_permits", "Permits of this name that are taken.", lock.permits);
 }

@@ -31,7 +31,8 @@ void report_set_text(const struct status *status)
     const struct inspect_client client = inspect_client(status->rl);
     char members[MEMBERS_MAX], why[WHY_MAX];
 
-    inspect_set(status->rl, members, sizeof members, why, sizeof why);
+    bool is_mixed = inspect_set(status->rl, members, sizeof members, why, sizeof why);
+
     print_strangers(status);
     if (client.is_closed)
         (void)printf("their set %016" PRIx64 " is closed, version %" PRIu64
@@ -39,8 +40,10 @@ void report_set_text(const struct status *status)
                      "interrupted: `redlock members rescue`, see `redlock help set-closed`\n",
                      client.set, client.set_version);
     else if (client.set != 0)
-        (void)printf("they are the set %016" PRIx64 ", version %" PRIu64 ": %s\n", client.set,
-                     client.set_version, members);
+        (void)printf("%s %016" PRIx64 ", version %" PRIu64 ": %s\n",
+                     is_mixed ? "the list mixes sets, and the first that answered is"
+                              : "they are the set",
+                     client.set, client.set_version, members);
     else if (why[0] == '\0' && client.linked != 0 && client.restart_guard)
         (void)printf(
             "they are no set yet: %sthe first client that reaches all of them founds it, as "
@@ -64,7 +67,7 @@ void report_set_json(const struct status *status)
     const struct inspect_client client = inspect_client(status->rl);
     char members[MEMBERS_MAX], why[WHY_MAX];
 
-    inspect_set(status->rl, members, sizeof members, why, sizeof why);
+    (void)inspect_set(status->rl, members, sizeof members, why, sizeof why);
     (void)printf(",\"refused\":%s,\"needs_rescue\":%s,\"set\":", status->refused ? "true" : "false",
                  status->needs_rescue ? "true" : "false");
     if (client.set == 0) {

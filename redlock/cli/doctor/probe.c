@@ -273,11 +273,14 @@ static bool find(struct exam *exam, const struct right *right, const char *error
 }
 
 /* True: a master that answers with this error can grant no lock at all.  The restart guard needs
- * EVAL.  If the caller named no locks, those with other names may be allowed. */
+ * EVAL, and writes only if the master has no epoch, or lost it.  If the caller named no locks,
+ * those with other names may be allowed. */
 static bool is_fatal(const struct exam *exam, const struct right *right, const char *error)
 {
     if (about_of(right) == RIGHTS_ABOUT_MARKER)
-        return right->kinds == RIGHTS_GUARD;
+        return right->kinds == RIGHTS_GUARD &&
+               !(exam->marker.ready &&
+                 (strcmp(right->rule, "+hset") == 0 || strcmp(right->rule, "+hdel") == 0));
     if (about_of(right) != RIGHTS_ABOUT_NAME || right->kinds != RIGHTS_PLAIN)
         return false;
     if (strcmp(right->rule, "+eval") == 0)

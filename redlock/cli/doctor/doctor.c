@@ -44,6 +44,7 @@ static void prepare(struct doctor *doctor, unsigned m)
     exam->limit_ms = doctor->cli->connect_timeout_ms + doctor->cli->reply_timeout_ms;
     exam->reply_timeout_ms = doctor->cli->reply_timeout_ms;
     exam->kinds = doctor->wanted.kinds;
+    exam->max_ttl_ms = doctor->cli->max_ttl_ms;
     exam->has_clock_guard = inspect_client(doctor->rl).clock_guard != REDLOCK_CLOCK_GUARD_OFF;
     exam->own = doctor->own;
     exam->is_any_name = doctor->wanted.names_len == 0 && doctor->start[0] == '\0';
@@ -101,14 +102,16 @@ static void draw_own(struct doctor *doctor)
     (void)snprintf(doctor->own, sizeof doctor->own, "redlock-doctor:%s", hex);
 }
 
-/* Any name, or names that begin with start. */
+/* Any name, or the one that the user gave. */
 static void choose_by_start(struct doctor *doctor)
 {
     bool has_start = doctor->start[0] != '\0';
 
-    (void)snprintf(doctor->names[0], sizeof doctor->names[0], "%s%s", doctor->start, doctor->own);
+    (void)snprintf(doctor->names[0], sizeof doctor->names[0], "%s",
+                   has_start ? doctor->start : doctor->own);
     doctor->targets[doctor->targets_len++] = (struct exam_target){
         .name = doctor->names[0],
+        .is_in_use = has_start,
         .names = has_start ? rights_pattern(NULL, doctor->start, doctor->pattern) : "*",
         .lock = has_start ? doctor->start : NULL,
     };
@@ -539,7 +542,7 @@ const struct cli_command cli_doctor = {
             "for each finding, which says what to change.  doctor checks whether the masters\n"
             "answer, are masters, and are different servers; whether they keep their data;\n"
             "their eviction policy, version and clock; whether each command that a lock needs\n"
-            "is allowed, for names that begin with NAME; whether another program has a key NAME\n"
+            "is allowed, for the lock NAME; whether another program has a key NAME\n"
             "in place of the lock; and whether the restart guard lets them vote.  It never\n"
             "writes or deletes a lock.  It says what it cannot check.\n",
     .more = "Example: redlock doctor --fair --fence\n"

@@ -199,7 +199,7 @@ static const char *effect_of(const char *rule)
     } effects[] = {
         {"+hget",
          ", so no vote counts, and a lock that fails may leave its key until the ttl is over"},
-        {"+hset", ", so it does not vote again after it has lost its data"},
+        {"+hset", ", so it does not vote after a restart, or if a longer lease is announced"},
         {"+hdel", ", so it does not vote again after it has lost its data"},
         {"+evalsha",
          ", so no lock can be renewed, and none is released: its key stays until the ttl "

@@ -102,6 +102,7 @@ struct exam_finding {
 struct exam_marker {
     bool known;
     bool ready;                      /* It has an epoch, and may vote.  Otherwise it is warming. */
+    bool is_settled;                 /* Ready: a client reads it, and writes nothing. */
     bool fresh;                      /* Warming: the master is new and durable. */
     char epoch[WIRE_NUMBER + 1];     /* Ready: the epoch, in hexadecimal. */
     bool is_found;                   /* Warming: a client has noticed. */
@@ -129,6 +130,7 @@ struct exam {
     uint32_t limit_ms;                 /* The time limit for the whole exam. */
     uint32_t reply_timeout_ms;         /* The reply timeout of the locks. */
     unsigned kinds;                    /* The kinds of locks to examine it for (rights.h). */
+    uint32_t max_ttl_ms;               /* The longest lease of this client. */
     bool has_clock_guard;              /* The clock guard is on, so votes need TIME. */
     const char *own;                   /* A random name, which no lock has. */
     bool is_any_name;                  /* The user gave no names of locks. */

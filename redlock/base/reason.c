@@ -20,9 +20,9 @@ static const struct {
     enum form form;
     const char *sentence;
     const char *unquoted; /* Stands for %w if the words are gone: a lease keeps the kind alone. */
-    const char *hint;     /* What to do, in a few words that stand behind the sentence. */
+    const char *hint;     /* What to do, in a few words: stands behind the sentence as it is. */
     const char *cure;     /* The same at length. */
-    bool refuses_user;
+    bool refuses_user, is_of_server;
 } kinds[WHYS_LEN] = {[WHY_NONE] = {.sentence = ""},
 #define REASON_ROW(name, message_name, form_name, ...) \
     [WHY_##name] = {                                   \
@@ -41,11 +41,12 @@ static const struct {
     [AT_SCRIPT] = {"SCRIPT LOAD: ", ""},
     [AT_MARKER] = {"restart guard: ", ""},
     [AT_TIME] = {"clock guard: ", ""},
-    [AT_GREETING] =
-        {"",
-         " before it answered (if this port has TLS, write rediss://; if it is a "
-         "proxy, give the server itself)",
-         .cure = "write rediss:// in its URI, or give the server behind a proxy, or see its log"},
+    [AT_GREETING] = {"",
+                     " before it answered (if this port has TLS, write rediss://; if it is a "
+                     "proxy, give the server itself)",
+                     .cure = "correct the address or port in its URI, or write rediss://, or give "
+                             "the server behind a "
+                             "proxy, or see its log"},
     [AT_TLS] = {"TLS handshake: ", "", .cure = CURE_TLS},
     [AT_AFTER_TLS] = {"after the TLS handshake (is a client certificate wanted?): ", "",
                       .cure = CURE_OUR_CERTIFICATE},
@@ -131,6 +132,11 @@ enum msg reason_message(const struct reason *reason)
 bool reason_refuses_user(enum why why)
 {
     return kinds[why].refuses_user;
+}
+
+bool reason_is_of_server(enum why why)
+{
+    return kinds[why].is_of_server;
 }
 
 const char *reason_cure(const struct reason *reason)
@@ -272,7 +278,6 @@ static size_t write_sentence(const struct reason *reason, drift_time now, const 
             at += 2;
         }
     }
-    put_text(&sheet, hint != NULL ? ": " : "");
     put_text(&sheet, hint != NULL ? hint : "");
     put_text(&sheet, ats[reason->at].behind);
     return sheet.len;

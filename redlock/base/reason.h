@@ -28,10 +28,11 @@
 #define CURE_OUR_CERTIFICATE                                                               \
     "give a certificate of a CA that the master knows (--tls-cert and --tls-key), or set " \
     "tls-auth-clients no there"
+#define CURE_OUR_CLOCK "set the clock of this machine right"
 #define CURE_TLS "see its log: it needs TLS 1.2 or later (tls-protocols)"
 #define CURE_SILENCE "see whether it hangs, and what its log says"
 #define CURE_HOST "see the limits, the rights and the routes of this machine"
-#define CURE_NOT_REDIS "give the address of a Redis master"
+#define CURE_NOT_REDIS "correct the address or port in its URI"
 
 /*
  * The kinds: a name, the message that people look up, what joins several masters with the sentence,
@@ -62,27 +63,25 @@
     X(NAME_START, SYSTEM, VERB, "cannot start to resolve the name: %e")                            \
     X(NAME_TIMEOUT, NO_ADDRESS, TEXT, "timeout while resolving the name", .cure = CURE_NAME)       \
     X(TLS_UNSET, TLS_FAILED, TEXT, "TLS is not set up", .cure = CURE_TLS)                          \
-    X(TLS_PLAIN, TLS_FAILED, TEXT,                                                                 \
-      "TLS: the server does not speak TLS at this port (if that is right, write redis://)",        \
+    X(TLS_PLAIN, TLS_FAILED, TEXT, "TLS: the server does not speak TLS at this port",              \
+      .hint = " (if that is right, write redis://)",                                               \
       .cure = "write redis:// in its URI, or give the port that has TLS")                          \
     X(TLS_CERTIFICATE, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w",      \
       .cure = CURE_CA)                                                                             \
     X(TLS_EXPIRED, CERTIFICATE_ENDS, TEXT, "TLS: the server's certificate is refused: %w",         \
       .cure = "give it a certificate that is valid (tls-cert-file), and restart it")               \
     X(TLS_EARLY, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w",            \
-      .cure = "set the clock of this machine right, or give the master another certificate")       \
-    X(TLS_CA, TLS_CERTIFICATE, TEXT,                                                               \
-      "TLS: the server's certificate is refused: %w (its CA is not in tls_ca; redlock: --tls-ca)", \
-      .cure = CURE_CA)                                                                             \
+      .cure = CURE_OUR_CLOCK ", or give the master another certificate")                           \
+    X(TLS_CA, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w",               \
+      .hint = " (its CA is not in tls_ca; redlock: --tls-ca)", .cure = CURE_CA)                    \
     X(TLS_NAME, TLS_CERTIFICATE, TEXT,                                                             \
       "TLS: the server's certificate is refused: %w: it is not for %v",                            \
       .cure = "write a name of its certificate into the URI, or give --tls-server-name, or make "  \
               "a certificate with this name")                                                      \
     X(TLS_REFUSED, TLS_FAILED, TEXT, "TLS: the server refuses: %w", .cure = CURE_TLS)              \
     X(TLS_BAD_US, TLS_FAILED, TEXT, "TLS: the server refuses: %w", .cure = CURE_OUR_CERTIFICATE)   \
-    X(TLS_UNKNOWN_US, TLS_FAILED, TEXT,                                                            \
-      "TLS: the server refuses: %w (give tls_cert and tls_key; redlock: --tls-cert and "           \
-      "--tls-key)",                                                                                \
+    X(TLS_UNKNOWN_US, TLS_FAILED, TEXT, "TLS: the server refuses: %w",                             \
+      .hint = " (give tls_cert and tls_key; redlock: --tls-cert and --tls-key)",                   \
       .cure = CURE_OUR_CERTIFICATE)                                                                \
     X(TLS_ERROR, TLS_FAILED, TEXT, "TLS: %w", .cure = CURE_TLS)                                    \
     X(TLS_UNREAD, TLS_FAILED, TEXT, "TLS: the server does not read the answers that it wants",     \
@@ -103,7 +102,7 @@
     X(UNCHECKED, NO_ANSWER, TEXT,                                                                  \
       "the restart guard has not checked it yet; the connect timeout is %d ms",                    \
       .cure = CURE_SILENCE)                                                                        \
-    X(UNASKED, NOT_REDIS, TEXT, "sent a reply without a request")                                  \
+    X(UNASKED, NOT_REDIS, TEXT, "sent a reply without a request", .cure = CURE_NOT_REDIS)          \
     X(TOO_LONG, MASTER_ERROR, TEXT, "sent an answer that is too long or too deep")                 \
     X(GARBAGE, NOT_REDIS, TEXT, "answered with garbage", .cure = CURE_NOT_REDIS)                   \
     X(NO_PROTOCOL, NOT_REDIS, TEXT, "answered with garbage: %w (not a Redis server?)",             \
@@ -118,7 +117,7 @@
     X(CLUSTER, CLUSTER, VERB, "is a node of a Redis Cluster, not a master by itself",              \
       .cure = "set cluster-enabled no in redis.conf, or give another server")                      \
     X(SENTINEL, SENTINEL, VERB, "is a Sentinel, not a master",                                     \
-      .hint = "give the servers themselves",                                                       \
+      .hint = ": give the servers themselves",                                                     \
       .cure = "give the addresses of Redis masters themselves")                                    \
     X(LOADING, LOADING, VERB, "is still loading its data", .cure = "wait, and run doctor again")   \
     X(TWIN, SAME_SERVER, VERB, "is the same server as master %m (%w)")                             \
@@ -142,28 +141,34 @@
     X(ERROR_COMMAND, NO_COMMAND, TEXT, "%w", .unquoted = "unknown command",                        \
       .cure = "make this command available: no rename-command, and Redis 6 or later")              \
     X(ERROR_REPLICA, REPLICA, TEXT, "%w", .unquoted = "it is a replica: READONLY",                 \
-      .cure = "make it a master again (REPLICAOF NO ONE)")                                         \
+      .is_of_server = true, .cure = "make it a master again (REPLICAOF NO ONE)")                   \
     X(ERROR_CLUSTER, CLUSTER, TEXT, "%w",                                                          \
       .unquoted = "it is a node of a Redis Cluster: MOVED or CLUSTERDOWN")                         \
-    X(ERROR_LOADING, LOADING, TEXT, "%w", .unquoted = "it is still loading its data: LOADING")     \
-    X(ERROR_MEMORY, FULL, TEXT, "%w", .unquoted = "its memory is full: OOM",                       \
+    X(ERROR_LOADING, LOADING, TEXT, "%w", .unquoted = "it is still loading its data: LOADING",     \
+      .is_of_server = true)                                                                        \
+    X(ERROR_MEMORY, FULL, TEXT, "%w", .unquoted = "its memory is full: OOM", .is_of_server = true, \
       .cure = "give it memory: a larger maxmemory, or fewer keys")                                 \
     X(ERROR_DISK, FULL, TEXT, "%w", .unquoted = "it cannot write to its disk: MISCONF",            \
-      .cure = "see its log: it cannot write to its disk")                                          \
+      .is_of_server = true,                                                                        \
+      .cure =                                                                                      \
+          "see its log, and make room on its disk; if only its snapshots fail, which no lock "     \
+          "needs: "                                                                                \
+          "CONFIG SET save '' or CONFIG SET stop-writes-on-bgsave-error no, and in redis.conf")    \
     X(ERROR_BUSY, BUSY, VERB, "is busy with a script of another program",                          \
-      .hint = "SCRIPT KILL, or wait",                                                              \
+      .hint = ": SCRIPT KILL, or wait",                                                            \
       .cure = "wait until this script ends, or end it (SCRIPT KILL, or FUNCTION KILL)")            \
     X(ERROR_PROTECTED, PROTECTED_MODE, VERB, "is in protected mode, which refuses other hosts",    \
-      .hint = "set a password there (production.md, section 4), and write it into the list of "    \
+      .hint = ": set a password there (production.md, section 4), and write it into the list of "  \
               "masters",                                                                           \
       .cure = "make users with passwords there (production.md, 4), and write them into the list; " \
               "or, where no stranger reaches it, CONFIG SET protected-mode no, and in redis.conf") \
     X(ERROR_REPLICAS, FEW_REPLICAS, TEXT, "%w", .unquoted = "it has too few replicas: NOREPLICAS", \
+      .is_of_server = true,                                                                        \
       .cure = "set min-replicas-to-write 0: masters of a lock need no replicas")                   \
     X(ERROR_TYPE, FOREIGN_KEY, TEXT, "%w", .unquoted = "the key holds no lock: WRONGTYPE")         \
     X(ERROR_DATABASE, NO_DATABASE, TEXT, "%w", .unquoted = "it has no such database")              \
     X(ERROR_MASTER_DOWN, MASTER_ERROR, TEXT, "%w",                                                 \
-      .unquoted = "its own master is down: MASTERDOWN")                                            \
+      .unquoted = "its own master is down: MASTERDOWN", .is_of_server = true)                      \
     X(ERROR_SCRIPT, MASTER_ERROR, TEXT, "%w", .unquoted = "it lacks a script: NOSCRIPT")           \
     X(ERROR_CLIENTS, MASTER_ERROR, TEXT, "%w", .unquoted = "max number of clients reached",        \
       .cure = "raise maxclients (CONFIG SET maxclients, and in redis.conf), or close connections") \
@@ -293,6 +298,9 @@ enum msg reason_message(const struct reason *reason);
 /* True: the master refuses this user, who has not logged in, or has no right.  All other kinds
  * leave it to the state of the masters why a call fails (core/outlook.h). */
 bool reason_refuses_user(enum why why);
+
+/* True: an error of Redis that is about the server, whichever command met it first. */
+bool reason_is_of_server(enum why why);
 
 /* What to do about it, in one line.  NULL: nothing is known that helps. */
 const char *reason_cure(const struct reason *reason);

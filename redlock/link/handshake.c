@@ -205,7 +205,8 @@ static void read_info(const struct reply *reply, const char *password, struct ma
     read_field(text, "\nmaster_replid2:", replid_before, sizeof replid_before);
     info->promoted = strspn(replid_before, "0?") != strlen(replid_before);
     info->loading = read_flag(text, "\nloading:");
-    info->keeps = read_flag(text, "\naof_enabled:");
+    /* Redis reports 0 until it has loaded its data. */
+    info->keeps = info->loading == '1' ? '?' : read_flag(text, "\naof_enabled:");
     info->maxmemory = read_number(text, "\nmaxmemory:");
     info->uptime_s = read_number(text, "\nuptime_in_seconds:");
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "redlock/base/text.h"
@@ -122,13 +123,28 @@ bool redis_error_is(enum why why)
     return why >= WHY_ERROR_LOGIN && why <= WHY_ERROR;
 }
 
+/* Of a text that is too long, keep the whole sentences.  MISCONF has several. */
+static void end_sentence(char *text)
+{
+    for (size_t len = strlen(text); len > 1; len--)
+        if (text[len - 2] == '.' && text[len - 1] == ' ') {
+            text[len - 2] = '\0';
+            return;
+        }
+}
+
 void redis_error_reason(struct reason *ret_reason, const char *text)
 {
+    char whole[REASON_WORDS_MAX];
+
     if (text[0] == '\0') {
         reason_set(ret_reason, WHY_GARBAGE);
         return;
     }
-    reason_quote(ret_reason, redis_error_kind(text), text, NULL);
+    (void)snprintf(whole, sizeof whole, "%s", text);
+    if (strlen(text) >= sizeof whole)
+        end_sentence(whole);
+    reason_quote(ret_reason, redis_error_kind(text), whole, NULL);
     (void)text_end_error(ret_reason->words);
 }
 

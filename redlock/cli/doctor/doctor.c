@@ -44,6 +44,7 @@ static void prepare(struct doctor *doctor, unsigned m)
     exam->limit_ms = doctor->cli->connect_timeout_ms + doctor->cli->reply_timeout_ms;
     exam->reply_timeout_ms = doctor->cli->reply_timeout_ms;
     exam->kinds = doctor->wanted.kinds;
+    exam->max_ttl_ms = doctor->cli->max_ttl_ms;
     exam->has_clock_guard = inspect_client(doctor->rl).clock_guard != REDLOCK_CLOCK_GUARD_OFF;
     exam->own = doctor->own;
     exam->is_any_name = doctor->wanted.names_len == 0 && doctor->start[0] == '\0';
@@ -101,14 +102,16 @@ static void draw_own(struct doctor *doctor)
     (void)snprintf(doctor->own, sizeof doctor->own, "redlock-doctor:%s", hex);
 }
 
-/* Any name, or names that begin with start. */
+/* Any name, or the one that the user gave. */
 static void choose_by_start(struct doctor *doctor)
 {
     bool has_start = doctor->start[0] != '\0';
 
-    (void)snprintf(doctor->names[0], sizeof doctor->names[0], "%s%s", doctor->start, doctor->own);
+    (void)snprintf(doctor->names[0], sizeof doctor->names[0], "%s",
+                   has_start ? doctor->start : doctor->own);
     doctor->targets[doctor->targets_len++] = (struct exam_target){
         .name = doctor->names[0],
+        .is_in_use = has_start,
         .names = has_start ? rights_pattern(NULL, doctor->start, doctor->pattern) : "*",
         .lock = has_start ? doctor->start : NULL,
     };
@@ -189,11 +192,13 @@ static struct drift_range offset_of(const struct exam *exam)
                                 .hi = (exam->offset_us + exam->error_us) * 1000};
 }
 
+#define SET_ITS_CLOCK "set its clock, and keep it set (chronyd, ntpd)"
+
 static void look_at_clock(struct exam *exam)
 {
     if (llabs(least_offset_us(exam)) > CLOCK_MAX_US)
-        exam_find(exam, FIND_CLOCK, "set its clock, and keep it set (chronyd, ntpd)",
-                  "its clock is %.1f s %s ours", (double)llabs(exam->offset_us) / 1e6,
+        exam_find(exam, FIND_CLOCK, SET_ITS_CLOCK, "its clock is %.1f s %s ours",
+                  (double)llabs(exam->offset_us) / 1e6,
                   exam->offset_us > 0 ? "ahead of" : "behind");
 }
 
@@ -217,33 +222,64 @@ static void bar_outliers(struct doctor *doctor)
             drift_node_place(&own, &median) != DRIFT_PLACE_OUTLIER)
             continue;
         exam->votes = false;
-        if (!exam_has(exam, FIND_CLOCK) && !exam_has(&doctor->all, FIND_CLOCK))
-            exam_find(exam, FIND_CLOCK, "set its clock, and keep it set (chronyd, ntpd)",
+        if (!exam_has(exam, FIND_CLOCK))
+            exam_find(exam, FIND_CLOCK, SET_ITS_CLOCK,
                       "its clock is %.1f s off those of the others, so its votes do not count",
                       (double)(exam->offset_us - median.lo / 1000) / 1e6);
     }
 }
 
-/* If most clocks are ahead of ours, or most are behind it, ours is wrong. */
+/* The masters whose clocks are off ours as that of master m is, so that the clock guard would let
+ * them vote with it. */
+static unsigned count_agreeing(const struct doctor *doctor, unsigned m)
+{
+    const struct drift_range of = offset_of(&doctor->exams[m]);
+    const int64_t off_us = least_offset_us(&doctor->exams[m]);
+    unsigned agreeing = 0;
+
+    for (unsigned k = 0; k < doctor->masters && llabs(off_us) > CLOCK_MAX_US; k++) {
+        const struct drift_range own = offset_of(&doctor->exams[k]);
+        const int64_t own_us = least_offset_us(&doctor->exams[k]);
+
+        agreeing += llabs(own_us) > CLOCK_MAX_US && (own_us > 0) == (off_us > 0) &&
+                    drift_node_place(&own, &of) != DRIFT_PLACE_OUTLIER;
+    }
+    return agreeing;
+}
+
+/* If most masters have another time than we, and the same, ours is wrong.  Masters that are wrong
+ * each in its own way tell nothing of ours. */
 static void look_at_clocks(struct doctor *doctor)
 {
-    unsigned ahead = 0, behind = 0, off;
+    unsigned most = 0, with = 0;
 
     for (unsigned m = 0; m < doctor->masters; m++) {
-        ahead += least_offset_us(&doctor->exams[m]) > CLOCK_MAX_US;
-        behind += least_offset_us(&doctor->exams[m]) < -CLOCK_MAX_US;
+        const unsigned agreeing = count_agreeing(doctor, m);
+
+        with = agreeing > most ? m : with;
+        most = agreeing > most ? agreeing : most;
     }
-    off = ahead > behind ? ahead : behind;
-    if (off >= doctor_majority(doctor) && off > 1) {
-        exam_find(
-            &doctor->all, FIND_CLOCK,
-            "set the clock of this machine, or all of theirs, and keep them set (chronyd, ntpd)",
-            "the clocks of %u masters are %s ours by more than %d ms", off,
-            ahead > behind ? "ahead of" : "behind", CLOCK_MAX_US / 1000);
+    if (most >= doctor_majority(doctor) && most > 1) {
+        exam_find(&doctor->all, FIND_CLOCK,
+                  CURE_OUR_CLOCK ", or all of theirs, and keep them set (chronyd, ntpd)",
+                  "the clocks of %u masters are %s ours by more than %d ms", most,
+                  doctor->exams[with].offset_us > 0 ? "ahead of" : "behind", CLOCK_MAX_US / 1000);
         return;
     }
     for (unsigned m = 0; m < doctor->masters; m++)
         look_at_clock(&doctor->exams[m]);
+}
+
+/* A certificate that has ended by our clock may be valid. */
+static void doubt_our_clock(struct doctor *doctor)
+{
+    bool is_doubtful = true;
+
+    for (unsigned m = 0; m < doctor->masters; m++)
+        is_doubtful = is_doubtful && exam_has_reason(&doctor->exams[m], WHY_TLS_EXPIRED);
+    if (is_doubtful || exam_has(&doctor->all, FIND_CLOCK))
+        for (unsigned m = 0; m < doctor->masters; m++)
+            exam_add_cure(&doctor->exams[m], WHY_TLS_EXPIRED, CURE_OUR_CLOCK);
 }
 
 /* Masters that are all new and durable may vote at once. */
@@ -412,6 +448,7 @@ static void compare(struct doctor *doctor)
     look_for_twins(doctor);
     look_at_clocks(doctor);
     bar_outliers(doctor);
+    doubt_our_clock(doctor);
     look_at_markers(doctor);
     doctor->changes = exam_changes(&doctor->all);
     for (unsigned m = 0; m < doctor->masters; m++) {
@@ -505,7 +542,7 @@ const struct cli_command cli_doctor = {
             "for each finding, which says what to change.  doctor checks whether the masters\n"
             "answer, are masters, and are different servers; whether they keep their data;\n"
             "their eviction policy, version and clock; whether each command that a lock needs\n"
-            "is allowed, for names that begin with NAME; whether another program has a key NAME\n"
+            "is allowed, for the lock NAME; whether another program has a key NAME\n"
             "in place of the lock; and whether the restart guard lets them vote.  It never\n"
             "writes or deletes a lock.  It says what it cannot check.\n",
     .more = "Example: redlock doctor --fair --fence\n"

@@ -24,9 +24,9 @@ struct doctor {
     bool is_answered, is_decided; /* A majority answers; a majority may vote. */
     unsigned changes;
     struct rights_wanted wanted;
-    char *start;                   /* How the names of the locks begin.  "": the user gave none. */
+    char *start;                   /* The name of the lock.  "": the user gave none. */
     char own[DOCTOR_KEY_MAX];      /* As in struct exam. */
-    char pattern[RIGHTS_RULE_MAX]; /* Fits all names that begin with start. */
+    char pattern[RIGHTS_RULE_MAX]; /* Of start, or of --names. */
     char names[RIGHTS_NAMES_MAX][DOCTOR_KEY_MAX];
     struct exam_target targets[RIGHTS_NAMES_MAX];
     size_t targets_len;

@@ -68,6 +68,7 @@ void doctor_set_add(struct doctor *doctor)
 
 /* ---- Masters of the list that are no members ---- */
 
+#define LEAVES "take it off the list"
 #define REFUSED ", so clients refuse this list"
 
 static const char *place_of(const struct doctor *doctor, unsigned m)
@@ -155,30 +156,32 @@ static void judge_other(struct doctor *doctor, unsigned m)
 {
     struct exam *exam = &doctor->exams[m];
     const struct config *newest = &doctor->survey.newest;
+    const bool is_other =
+        exam_keep_only(exam, FIND_SENTINEL, LEAVES) || exam_keep_only(exam, FIND_CLUSTER, LEAVES);
 
-    if (exam_has(exam, FIND_SENTINEL))
+    if (is_other)
         return;
     if (!exam->answers || exam->marker.known)
         exam->findings_len = 0;
-    if (exam->answers && is_elsewhere(doctor, m))
+    if ((exam->answers && is_elsewhere(doctor, m)) || exam_keep_only(exam, FIND_REPLICA, LEAVES))
         return;
     if (!exam->answers)
-        exam_find(exam, FIND_OTHER_LIST, "take it off the list",
+        exam_find(exam, FIND_OTHER_LIST, LEAVES,
                   "does not answer, and the set has no member at this address");
     else if (!exam->marker.known)
-        exam_find(exam, FIND_OTHER_LIST, "take it off the list", "is no member of the set");
+        exam_find(exam, FIND_OTHER_LIST, LEAVES, "is no member of the set");
     else if (exam->marker.set == 0)
         exam_find(exam, FIND_OTHER_LIST,
                   "take it off the list, or add it to the set: redlock members",
                   "is in no set" REFUSED);
     else if (exam->marker.set != newest->set)
-        find_other_set(doctor, m, "take it off the list");
+        find_other_set(doctor, m, LEAVES);
     else if (config_find(newest, exam->marker.name) < newest->members_len)
         exam_find(exam, FIND_OTHER_LIST, "take it off the list, or empty it (FLUSHALL)",
                   "is another server than the member %s, and has a copy of its data",
                   exam->marker.name);
     else
-        exam_find(exam, FIND_OTHER_LIST, "take it off the list", "was removed from the set");
+        exam_find(exam, FIND_OTHER_LIST, LEAVES, "was removed from the set");
 }
 
 /* ---- Members ---- */

@@ -30,33 +30,40 @@ const char *exam_word(enum finding name)
     return findings[name].word;
 }
 
-/* Equal texts are noted once. */
-static void add(struct exam *exam, enum finding name, enum msg message, bool takes_each,
-                const char *change, const char *text)
+static bool is_same(const struct exam_finding *a, const struct exam_finding *b)
+{
+    return strcmp(a->text, b->text) == 0 || (a->why == b->why && reason_is_of_server(a->why));
+}
+
+/* One fault is noted once, also if several commands meet it. */
+static void add(struct exam *exam, const struct exam_finding *kind, const char *change,
+                const char *text)
 {
     struct exam_finding *finding = &exam->findings[exam->findings_len];
 
     if (exam->findings_len == EXAM_FINDINGS_MAX)
         return;
-    *finding = (struct exam_finding){.name = name, .message = message, .takes_each = takes_each};
+    *finding = *kind;
     (void)snprintf(finding->text, sizeof finding->text, "%s", text);
     (void)text_end_error(finding->text);
     (void)snprintf(finding->change, sizeof finding->change, "%s", change != NULL ? change : "");
     for (unsigned i = 0; i < exam->findings_len; i++)
-        if (strcmp(exam->findings[i].text, finding->text) == 0)
+        if (is_same(&exam->findings[i], finding))
             return;
     exam->findings_len++;
 }
 
 void exam_find(struct exam *exam, enum finding name, const char *change, const char *format, ...)
 {
+    const struct exam_finding kind = {
+        .name = name, .message = findings[name].message, .takes_each = findings[name].takes_each};
     char text[EXAM_TEXT_MAX];
     va_list args;
 
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    add(exam, name, findings[name].message, findings[name].takes_each, change, text);
+    add(exam, &kind, change, text);
 }
 
 /* What to do about it. */
@@ -78,14 +85,27 @@ static const char *cure_of(const struct exam *exam, const struct reason *why)
                  "or rescue the set if a majority is (redlock members --help)";
 }
 
-void exam_find_reason(struct exam *exam, enum finding name, const struct reason *why)
+/* command: what met it, if it is not about the master itself.  NULL: nothing. */
+static void add_reason(struct exam *exam, enum finding name, const struct reason *why,
+                       const char *command)
 {
     const enum msg message = findings[name].message;
-    char text[REASON_TEXT_MAX];
+    const struct exam_finding kind = {.name = name,
+                                      .why = why->why,
+                                      .message =
+                                          message != MSG_NONE ? message : reason_message(why),
+                                      .takes_each = command == NULL && reason_takes_each(why)};
+    char sentence[REASON_TEXT_MAX], text[EXAM_TEXT_MAX];
 
-    (void)reason_write_bare(why, text, sizeof text);
-    add(exam, name, message != MSG_NONE ? message : reason_message(why), reason_takes_each(why),
-        cure_of(exam, why), text);
+    (void)reason_write_bare(why, sentence, sizeof sentence);
+    (void)snprintf(text, sizeof text, "%s%s%s", command != NULL ? command : "",
+                   command != NULL ? ": " : "", sentence);
+    add(exam, &kind, cure_of(exam, why), text);
+}
+
+void exam_find_reason(struct exam *exam, enum finding name, const struct reason *why)
+{
+    add_reason(exam, name, why, NULL);
 }
 
 void exam_find_closed(struct exam *exam)
@@ -112,12 +132,44 @@ bool exam_has(const struct exam *exam, enum finding name)
     return false;
 }
 
+bool exam_has_reason(const struct exam *exam, enum why why)
+{
+    for (unsigned i = 0; i < exam->findings_len; i++)
+        if (exam->findings[i].why == why)
+            return true;
+    return false;
+}
+
+void exam_add_cure(struct exam *exam, enum why why, const char *cure)
+{
+    for (unsigned i = 0; i < exam->findings_len; i++) {
+        char *change = exam->findings[i].change;
+        const size_t len = strlen(change), size = sizeof exam->findings[i].change;
+
+        if (exam->findings[i].why == why)
+            (void)snprintf(change + len, size - len, ", or %s", cure);
+    }
+}
+
+bool exam_keep_only(struct exam *exam, enum finding name, const char *change)
+{
+    for (unsigned i = 0; i < exam->findings_len; i++) {
+        if (exam->findings[i].name != name)
+            continue;
+        exam->findings[0] = exam->findings[i];
+        exam->findings_len = 1;
+        (void)snprintf(exam->findings[0].change, sizeof exam->findings[0].change, "%s", change);
+        return true;
+    }
+    return false;
+}
+
 bool exam_lacks_rights(const struct exam *exam)
 {
     for (unsigned i = 0; i < exam->findings_len; i++)
         if (exam->findings[i].message == MSG_NO_RIGHT)
             return true;
-    return exam_has(exam, FIND_INFO_FORBIDDEN) || exam_has(exam, FIND_CONFIG_FORBIDDEN);
+    return exam_has(exam, FIND_CONFIG_FORBIDDEN);
 }
 
 /* ---- Errors ---- */
@@ -142,10 +194,27 @@ bool exam_has_code(const char *error, const char *code)
 /* What users notice of a right that is missing, where it is more than a lock that fails. */
 static const char *effect_of(const char *rule)
 {
-    if (strcmp(rule, "+hget") == 0)
-        return ", so no vote counts, and a lock that fails may leave its key until the ttl is over";
-    if (strcmp(rule, "+get") == 0 || strcmp(rule, "+del") == 0)
-        return ", so no lock is released: its key stays until the ttl is over";
+    static const struct {
+        const char *rule, *effect;
+    } effects[] = {
+        {"+hget",
+         ", so no vote counts, and a lock that fails may leave its key until the ttl is over"},
+        {"+hset", ", so it does not vote after a restart, or if a longer lease is announced"},
+        {"+hdel", ", so it does not vote again after it has lost its data"},
+        {"+evalsha",
+         ", so no lock can be renewed, and none is released: its key stays until the ttl "
+         "is over"},
+        {"+get",
+         ", so no lock can be renewed, and none is released: its key stays until the ttl is "
+         "over"},
+        {"+pttl", ", so no lock can be renewed"},
+        {"+pexpire", ", so no lock can be renewed"},
+        {"+del", ", so no lock is released: its key stays until the ttl is over"},
+    };
+
+    for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++)
+        if (strcmp(rule, effects[i].rule) == 0)
+            return effects[i].effect;
     return "";
 }
 
@@ -161,7 +230,7 @@ static enum finding finding_of(const struct reason *why)
 
 void exam_find_error(struct exam *exam, const char *command, const char *rule, const char *error)
 {
-    char change[EXAM_TEXT_MAX], text[EXAM_TEXT_MAX];
+    char change[EXAM_TEXT_MAX];
     struct reason why;
 
     redis_error_reason(&why, error);
@@ -170,8 +239,7 @@ void exam_find_error(struct exam *exam, const char *command, const char *rule, c
         return;
     }
     if (!exam_has_code(error, "NOPERM")) {
-        (void)snprintf(text, sizeof text, "%s: %s", command, error);
-        add(exam, FIND_ERROR, reason_message(&why), false, cure_of(exam, &why), text);
+        add_reason(exam, FIND_ERROR, &why, command);
         return;
     }
     (void)snprintf(change, sizeof change, "allow it (ACL SETUSER %s %s, and in its ACL file)",

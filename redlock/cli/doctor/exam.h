@@ -79,7 +79,7 @@ enum {
     X(WARMING, "warming", WARMING, true)                      \
     X(WAS_REPLICA, "was_replica", WAS_REPLICA, true)          \
     X(INFO, "info", NOT_KNOWN, false)                         \
-    X(INFO_FORBIDDEN, "info", NOT_KNOWN, false)               \
+    X(INFO_FORBIDDEN, "info", NO_RIGHT, false)                \
     X(CONFIG, "config", NOT_KNOWN, false)                     \
     X(CONFIG_FORBIDDEN, "config", NOT_KNOWN, false)           \
     X(ERROR, "error", NONE, false)                            \
@@ -91,6 +91,7 @@ enum finding { FINDINGS(FINDING_NAME) FINDINGS_LEN };
 
 struct exam_finding {
     enum finding name;
+    enum why why;     /* The kind of its reason.  NONE: doctor found it by itself. */
     enum msg message; /* Its identifier, as messages have one. */
     bool takes_each;
     char text[EXAM_TEXT_MAX];   /* What is wrong, or a risk. */
@@ -101,6 +102,7 @@ struct exam_finding {
 struct exam_marker {
     bool known;
     bool ready;                      /* It has an epoch, and may vote.  Otherwise it is warming. */
+    bool is_settled;                 /* Ready: a client reads it, and writes nothing. */
     bool fresh;                      /* Warming: the master is new and durable. */
     char epoch[WIRE_NUMBER + 1];     /* Ready: the epoch, in hexadecimal. */
     bool is_found;                   /* Warming: a client has noticed. */
@@ -128,6 +130,7 @@ struct exam {
     uint32_t limit_ms;                 /* The time limit for the whole exam. */
     uint32_t reply_timeout_ms;         /* The reply timeout of the locks. */
     unsigned kinds;                    /* The kinds of locks to examine it for (rights.h). */
+    uint32_t max_ttl_ms;               /* The longest lease of this client. */
     bool has_clock_guard;              /* The clock guard is on, so votes need TIME. */
     const char *own;                   /* A random name, which no lock has. */
     bool is_any_name;                  /* The user gave no names of locks. */
@@ -168,6 +171,16 @@ const char *exam_word(enum finding name);
 
 /* True: there is a finding of this name. */
 bool exam_has(const struct exam *exam, enum finding name);
+
+/* True: a finding is a reason of this kind. */
+bool exam_has_reason(const struct exam *exam, enum why why);
+
+/* Add something else that may help to what helps against this kind. */
+void exam_add_cure(struct exam *exam, enum why why, const char *cure);
+
+/* If there is a finding of this name, drop all others, and say only this to do.  False: there is
+ * none. */
+bool exam_keep_only(struct exam *exam, enum finding name, const char *change);
 
 /* True: a finding says that the ACL lacks a rule. */
 bool exam_lacks_rights(const struct exam *exam);

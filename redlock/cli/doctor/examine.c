@@ -362,6 +362,9 @@ static void read_marker(struct exam *exam, const struct field *fields)
     max_ttl_ms = read_count(fields[MAX].text);
     if (max_ttl_ms >= 0 && max_ttl_ms <= UINT32_MAX)
         marker->max_ttl_ms = (uint32_t)max_ttl_ms;
+    marker->is_settled = has_epoch && marker->set != 0 &&
+                         strcmp(fields[ID].text, exam->info.run_id) == 0 &&
+                         marker->max_ttl_ms >= exam->max_ttl_ms;
 }
 
 /* As look.lua does.  Builds without sets wrote a number. */

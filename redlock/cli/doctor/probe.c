@@ -147,11 +147,14 @@ static void find_forbidden_name(struct exam *exam)
 
     advise(exam, RIGHTS_ABOUT_NAME, true, change);
     if (exam->is_any_name)
-        (void)snprintf(change, sizeof change,
-                       "allow the names of your locks (ACL SETUSER %s ~NAMES), or say how they "
-                       "begin: redlock doctor NAME",
-                       exam_user(exam));
-    exam_find(exam, FIND_ACL_KEYS, change, "names such as %s are forbidden by its ACL",
+        (void)snprintf(
+            change, sizeof change,
+            "allow the names of your locks (ACL SETUSER %s ~NAMES), or give one: redlock "
+            "doctor NAME",
+            exam_user(exam));
+    exam_find(exam, FIND_ACL_KEYS, change,
+              exam->target->is_in_use ? "the name %s is forbidden by its ACL"
+                                      : "names such as %s are forbidden by its ACL",
               exam->target->name);
 }
 
@@ -272,12 +275,22 @@ static bool find(struct exam *exam, const struct right *right, const char *error
     return true;
 }
 
+/* True: the restart guard needs it of this master, as it is now. */
+static bool is_guard_stuck(const struct exam *exam, const struct right *right)
+{
+    if (strcmp(right->rule, "+hset") == 0)
+        return !exam->marker.is_settled;
+    if (strcmp(right->rule, "+hdel") == 0)
+        return !exam->marker.ready;
+    return right->kinds == RIGHTS_GUARD;
+}
+
 /* True: a master that answers with this error can grant no lock at all.  The restart guard needs
  * EVAL.  If the caller named no locks, those with other names may be allowed. */
 static bool is_fatal(const struct exam *exam, const struct right *right, const char *error)
 {
     if (about_of(right) == RIGHTS_ABOUT_MARKER)
-        return right->kinds == RIGHTS_GUARD;
+        return is_guard_stuck(exam, right);
     if (about_of(right) != RIGHTS_ABOUT_NAME || right->kinds != RIGHTS_PLAIN)
         return false;
     if (strcmp(right->rule, "+eval") == 0)

@@ -280,7 +280,7 @@ const char *rights_pattern(const char *names, const char *start, char buf[RIGHTS
         return can_be_quoted(names) ? names : "PATTERN";
     if (!can_be_quoted(start) || strpbrk(start, not_literal) != NULL)
         return "PATTERN";
-    (void)snprintf(buf, RIGHTS_RULE_MAX, "%s*", start);
+    (void)snprintf(buf, RIGHTS_RULE_MAX, "%s", start);
     return buf;
 }
 

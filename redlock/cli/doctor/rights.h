@@ -104,7 +104,7 @@ void rights_check(const struct cli *cli, struct rights_wanted *wanted);
 bool rights_stand_in(const char *pattern, const char *own, char *name, size_t size,
                      bool *ret_is_in_use);
 
-/* The pattern of names, for rules.  start: how they begin if names is NULL.  "PATTERN": this is not
+/* The pattern of names, for rules.  start: the name if names is NULL.  "PATTERN": this is not
  * known, or cannot be written in a rule. */
 const char *rights_pattern(const char *names, const char *start, char buf[RIGHTS_RULE_MAX]);
 

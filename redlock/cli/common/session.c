@@ -112,8 +112,9 @@ static bool releases_are_due(void *arg)
 }
 
 /* How long until a majority may vote.  0: a majority may vote already, or there are too few warming
- * masters.  *ret_alone: masters cannot report how long others have been warming, so that one client
- * must watch them for all of this time (guard.h). */
+ * masters.  A clock that keeps a master from voting is another trouble.  *ret_alone: masters cannot
+ * report how long others have been warming, so that one client must watch them for all of this time
+ * (guard.h). */
 static drift_span warm_up(const struct session *session, unsigned *ret_warming, bool *ret_alone)
 {
     const struct inspect_client client = inspect_client(session->rl);
@@ -124,7 +125,8 @@ static drift_span warm_up(const struct session *session, unsigned *ret_warming, 
     for (unsigned m = 0; m < client.masters && client.restart_guard; m++) {
         const struct inspect_master master = inspect_master(session->rl, m);
 
-        if (!(members & mask_of(m)) || !master.is_linked || master.look.number == 0)
+        if (!(members & mask_of(m)) || !master.is_linked || master.look.number == 0 ||
+            master.clock_why != WHY_NONE)
             continue;
         voters += master.look.ready;
         *ret_alone = *ret_alone || (!master.look.ready && !master.has_witnesses);
@@ -157,7 +159,9 @@ static void tell_of_warming(const struct session *session)
     unsigned masters = mask_count(members_all(&client.lists));
     char wait[40] = "";
 
-    if (left == 0)
+    /* If the library does not say that time helps, some masters that are ready gave no vote: they
+     * are full, say, or hang. */
+    if (left == 0 || session->status != REDLOCK_NOT_READY)
         return;
     /* All hosts would wait.  If the hold ends first, each of them runs the job. */
     if (!session->cli->holds_at_least)
@@ -209,7 +213,8 @@ static void on_done(struct redlock_lease *lease, int status, void *arg)
     if (session->cli->json)
         cli_print_failure_json(session->names, session->rl, status, said);
     if (cli_lacks_votes(status)) /* Now, because more masters may answer before ended(). */
-        refusal_tell(session->cli, session->rl, said, session->doctor, session->has_more_names);
+        refusal_tell(session->cli, session->rl, status == REDLOCK_NOT_READY, said, session->doctor,
+                     session->has_more_names);
 }
 
 /* False: a signal came first. */

@@ -130,7 +130,7 @@ static drift_span warm_up(const struct session *session, quorum_mask refusing,
         const struct inspect_master master = inspect_master(session->rl, m);
 
         if (!(members & mask_of(m)) || !master.is_linked || master.look.number == 0 ||
-            master.clock_why != WHY_NONE || (refusing & mask_of(m)) != 0)
+            master.is_barred || (refusing & mask_of(m)) != 0)
             continue;
         voters += master.look.ready;
         *ret_alone = *ret_alone || (!master.look.ready && !master.has_witnesses);

@@ -238,7 +238,10 @@
     X(CLOCK_FAST, CLOCK, ITS,                                                                      \
       "its wall clock runs faster than the drift allows, and it may not vote for %t s")            \
     X(CLOCK_OFF, CLOCK, ITS,                                                                       \
-      "its wall clock is %a s off those of the others, and it may not vote for %t s")              \
+      "its wall clock is %a s off those of the others, and it may vote %t s after it was set "     \
+      "right")                                                                                     \
+    X(CLOCK_CORRECTED, CLOCK, ITS,                                                                 \
+      "its wall clock was %a s off those of the others, and it may not vote for %t s")             \
     /* What a lease saw. */                                                                        \
     X(NO_ANSWER, NO_ANSWER, TEXT, "no answer within %d ms", .cure = CURE_SILENCE)                  \
     X(NOT_STORED, NOT_STORED, VERB, "does not store it")                                           \

@@ -44,6 +44,7 @@ struct link {
     const struct link_events *events;
     void *cookie;
     enum link_state state;
+    drift_time begun; /* The latest attempt to connect. */
     struct stream stream;
     struct redisReader *parser; /* NULL before the greeting. */
     struct reply reply;
@@ -415,6 +416,7 @@ static void attempt(struct link *link)
 
     assert(link->state == LINK_DOWN);
     stream_set_timer(&link->stream, link->config.connect_timeout);
+    link->begun = env_now(link->config.env);
     link->state = LINK_CONNECTING;
     if (!stream_open(&link->stream, &to, link->attempts, &why))
         link_relink(link, &why);
@@ -587,8 +589,20 @@ const char *link_name(const struct link *link)
     return link->config.uri->name;
 }
 
-const struct reason *link_reason(const struct link *link)
+/* The first attempts of all links begin together, and a call may fail when the first of them time
+ * out.  The others have lasted for as long by then, but for a moment. */
+static bool hangs(const struct link *link)
 {
+    const drift_span timeout = link->config.connect_timeout;
+
+    return stream_is_shaking(&link->stream) ||
+           drift_until(link->begun, env_now(link->config.env)) >= timeout - timeout / 16;
+}
+
+const struct reason *link_reason(struct link *link)
+{
+    if (link->state == LINK_CONNECTING && link->why.why == WHY_NOT_CONNECTED && hangs(link))
+        reason_set(&link->why, stream_silence(&link->stream));
     return &link->why;
 }
 

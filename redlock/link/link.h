@@ -108,8 +108,9 @@ bool link_is_given_up(const struct link *link);
 
 /* "host:port". */
 const char *link_name(const struct link *link);
-/* Why the link is down, or what the master refused last.  NONE: nothing is wrong. */
-const struct reason *link_reason(const struct link *link);
+/* Why the link is down, or what the master refused last.  NONE: nothing is wrong.  A first attempt
+ * that is under way is judged, too: it may hang. */
+const struct reason *link_reason(struct link *link);
 /* What the master reported about itself at the latest greeting. */
 const struct master_info *link_info(const struct link *link);
 

@@ -248,11 +248,15 @@ bool stream_open_tls(struct stream *stream, const struct transport_to *to, unsig
     return transport_open(stream->transport, to, turn, ret_why);
 }
 
+bool stream_is_shaking(const struct stream *stream)
+{
+    return stream->filter != NULL && stream->filter->tls != NULL && !stream->filter->is_open;
+}
+
 enum why stream_silence(const struct stream *stream)
 {
-    bool is_shaking = stream->filter != NULL && stream->filter->tls != NULL;
-
-    return is_shaking ? tls_silence(stream->filter->tls) : transport_silence(stream->transport);
+    return stream_is_shaking(stream) ? tls_silence(stream->filter->tls)
+                                     : transport_silence(stream->transport);
 }
 
 bool stream_left_s(const struct stream *stream, int64_t *ret_left_s)

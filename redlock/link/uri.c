@@ -155,11 +155,10 @@ static const char *unescape(struct piece piece, char *text, size_t *ret_len)
 /* Copy a user, password or path, unescaped. */
 static int copy_unescaped(struct piece piece, const char *what, size_t max, char **ret_text)
 {
+    char *text = malloc(piece.len + 1);
     const char *problem;
     size_t len = 0;
-    char *text;
 
-    text = malloc(piece.len + 1);
     if (text == NULL)
         return error_set(REDLOCK_E_NOMEM, "out of memory");
     problem = unescape(piece, text, &len);
@@ -285,6 +284,13 @@ static int parse_host_name(struct piece host, struct uri *uri)
     return copy_piece(host, &uri->host);
 }
 
+/* True: a slip in a port, and no password behind a user, which seldom has dots as hosts have. */
+static bool is_port_slip(const struct uri *uri, struct piece port)
+{
+    return port.len == 0 || strpbrk(uri->host, ".:") != NULL || parse_number(port, 0, 99999) >= 0 ||
+           (port.len <= sizeof "65535" && is_digit(port.p[0]) && !is_digit(port.p[port.len - 1]));
+}
+
 /* Parse the host, with brackets or without.  Cut it off *rest. */
 static int parse_host(struct piece *rest, struct uri *uri)
 {
@@ -318,6 +324,7 @@ static int parse_host(struct piece *rest, struct uri *uri)
 /* "host[:port][/[db]]" */
 static int parse_endpoint(struct piece place, struct uri *uri)
 {
+    static const char bad_port[] = "the port is not a number from 1 to 65535";
     struct piece rest = place;
     struct piece port;
     long number;
@@ -336,7 +343,7 @@ static int parse_endpoint(struct piece place, struct uri *uri)
         port.len = span_until(port, "/");
         number = parse_number(port, 1, 65535);
         if (number < 0)
-            return refuse_place(uri, "the port is not a number from 1 to 65535");
+            return is_port_slip(uri, port) ? refuse(bad_port) : refuse_place(uri, bad_port);
         uri->port = (unsigned)number;
         rest = skip(rest, port.len + 1);
     }
@@ -370,6 +377,8 @@ static int parse_scheme(struct piece *rest, struct uri *uri, bool *ret_unix)
     if (!starts_with(skip(*rest, scheme.len), "://")) {
         if ((is_plain(scheme) || is_tls(scheme)) && starts_with(skip(*rest, scheme.len), ":/"))
             return refuse("a slash is missing: write redis:// (a password may begin with %2F)");
+        if ((is_plain(scheme) || is_tls(scheme)) && starts_with(skip(*rest, scheme.len), "//"))
+            return refuse("a colon is missing: write redis://, or rediss:// with TLS");
         /* "unix:/path" is a unix socket.  With an '@', "unix" is a user. */
         *ret_unix = starts_with(*rest, "unix:/") && span_until(*rest, "@") == rest->len;
         if (*ret_unix)
@@ -384,10 +393,9 @@ static int parse_scheme(struct piece *rest, struct uri *uri, bool *ret_unix)
         return REDLOCK_OK;
     }
     uri->tls = is_tls(scheme);
-    if (uri->tls)
-        return REDLOCK_OK;
-    return refuse("unknown scheme: only redis://, rediss://, valkey://, valkeys:// and unix:// "
-                  "are known");
+    return uri->tls ? REDLOCK_OK
+                    : refuse("unknown scheme: only redis://, rediss://, valkey://, valkeys:// and "
+                             "unix:// are known");
 }
 
 /* Write a path with escapes.  Returns the length, up to 3 * URI_PATH_MAX. */
@@ -471,6 +479,8 @@ static int parse(struct piece rest, struct uri *uri)
         if ((unsigned char)rest.p[i] <= ' ' || rest.p[i] == 0x7f)
             return refuse("has white space or a control character (write it as %HH)");
     }
+    if (rest.p[0] == ':' && (rest.len == 1 || parse_number(skip(rest, 1), 1, 65535) > 0))
+        return refuse("no host before the ':' (a blank or a comma before it ends a master)");
     r = parse_scheme(&rest, uri, &is_unix);
     if (r == REDLOCK_OK)
         r = parse_login(&rest, uri);

@@ -350,6 +350,13 @@ drift_span clocks_left(const struct clocks *clocks, unsigned master, drift_time 
     return left > 0 ? left : DRIFT_NEVER;
 }
 
+bool clocks_is_off(const struct clocks *clocks, unsigned master)
+{
+    const struct clocks_node *node = &clocks->nodes[master];
+
+    return node->why == WHY_CLOCK_OFF && node->place == DRIFT_PLACE_OUTLIER;
+}
+
 bool clocks_explain(const struct clocks *clocks, unsigned master, drift_time now,
                     struct reason *ret_why)
 {
@@ -363,7 +370,9 @@ bool clocks_explain(const struct clocks *clocks, unsigned master, drift_time now
                                                 : node->why);
     if (left == DRIFT_NEVER)
         return true;
-    if (ret_why->why == WHY_CLOCK_STEPPED || ret_why->why == WHY_CLOCK_OFF)
+    if (ret_why->why == WHY_CLOCK_OFF && !clocks_is_off(clocks, master))
+        ret_why->why = WHY_CLOCK_CORRECTED; /* Each comparison began the time again until now. */
+    if (ret_why->why == WHY_CLOCK_STEPPED || node->why == WHY_CLOCK_OFF)
         ret_why->amount = node->amount / (int64_t)DRIFT_MS;
     ret_why->over_at = drift_add(now, left);
     return true;

@@ -91,6 +91,10 @@ int clocks_offset(const struct clocks *clocks, unsigned master, drift_time now,
  * be read well enough. */
 drift_span clocks_left(const struct clocks *clocks, unsigned master, drift_time now);
 
+/* True: it is off those of the others now, so no time lets it vote before somebody sets it right.
+ */
+bool clocks_is_off(const struct clocks *clocks, unsigned master);
+
 /* Write why the master's votes do not count now, as the end of a sentence.  Returns false if they
  * count. */
 bool clocks_explain(const struct clocks *clocks, unsigned master, drift_time now,

@@ -65,7 +65,7 @@ static void warn(const struct peers *peers, unsigned m)
 
 static void log_link(const struct peers *peers, unsigned m, const struct link_fall *fall)
 {
-    const struct link *link = peers->links[m];
+    struct link *link = peers->links[m];
     char text[REASON_TEXT_MAX];
 
     if (fall == NULL) {

@@ -83,7 +83,7 @@ static enum outlook judge_vote(const struct prospect *p, unsigned m, const struc
 {
     drift_span left = clocks_left(p->clocks, m, q->now);
 
-    if (left == DRIFT_NEVER)
+    if (left == DRIFT_NEVER || (left > 0 && clocks_is_off(p->clocks, m)))
         return OUTLOOK_ABSENT;
     if (left > 0)
         return warms(view, m, left);

@@ -7,7 +7,18 @@
 #ifndef TEST_MADE_UP_TRANSPORT_H
 #define TEST_MADE_UP_TRANSPORT_H
 
+#include "redlock/io/loop.h"
+
 static struct transport the_transport;
+
+static drift_time made_up_now(const struct loop *loop)
+{
+    (void)loop;
+    return 1;
+}
+
+static const struct loop_ops made_up_ops = {.now = made_up_now};
+__attribute__((unused)) static struct loop made_up_loop = {.ops = &made_up_ops};
 
 struct transport *transport_new(struct loop *loop, const struct transport_events *events,
                                 void *cookie)

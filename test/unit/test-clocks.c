@@ -164,6 +164,30 @@ TEST(a_clock_that_was_always_far_off_was_not_stepped)
     }
 }
 
+/* The time until it may vote begins anew while the clock is off, and is told as it is. */
+TEST(a_clock_that_is_off_is_told_from_one_that_was)
+{
+    char text[REASON_TEXT_MAX];
+    struct reason why;
+
+    begin(REDLOCK_CLOCK_GUARD_PERIODIC);
+    offsets_s[1] = FAR_S;
+    link_all(true);
+    answer_all(0);
+    for (unsigned i = 0; i < 5; i++)
+        wait_and_ask(DRIFT_S);
+    CHECK(clocks_explain(&clocks, 1, now, &why));
+    (void)reason_write(&why, now, text, sizeof text);
+    CHECK(strstr(text, " s off those of the others, and it may vote ") != NULL);
+    CHECK(strstr(text, " s after it was set right") != NULL);
+    offsets_s[1] = 0;
+    wait_and_ask(DRIFT_S);
+    wait_and_ask(DRIFT_S);
+    CHECK(clocks_explain(&clocks, 1, now, &why));
+    (void)reason_write(&why, now, text, sizeof text);
+    CHECK(strstr(text, ", and it may not vote for ") != NULL);
+}
+
 TEST(a_step_is_told)
 {
     for (int sign = -1; sign <= 1; sign += 2) {
@@ -264,7 +288,8 @@ TEST(a_clock_that_cannot_be_read_has_no_time_left)
     CHECK_UINT(clocks_left(&clocks, 0, now), 0);
 }
 
-CHECK_MAIN(RUN(a_clock_that_was_always_far_off_was_not_stepped), RUN(a_step_is_told),
+CHECK_MAIN(RUN(a_clock_that_was_always_far_off_was_not_stepped),
+           RUN(a_clock_that_is_off_is_told_from_one_that_was), RUN(a_step_is_told),
            RUN(a_step_is_logged_once_and_a_step_the_other_way_too),
            RUN(a_step_is_told_also_if_nothing_was_heard_for_long),
            RUN(a_step_is_told_also_when_a_longer_lease_is_heard_of),

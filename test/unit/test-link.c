@@ -118,6 +118,7 @@ static struct link *open_link(const struct uri *uri, bool listens)
     link = link_new(&config, &events, NULL);
     CHECK(link != NULL);
     env.asks_max = LINK_ASKS_MAX;
+    env.loop = &made_up_loop;
     falls = 0;
     ring();
     the_transport.events->on_open(the_transport.cookie, NULL);

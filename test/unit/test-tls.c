@@ -67,6 +67,7 @@ TEST(a_stream_that_stops_at_any_byte_times_out)
         the_transport.arrives = at;
         talk(link, server);
         if (!link_is_up(link)) {
+            CHECK(strstr(words_of(link_reason(link)), "connected, but ") != NULL);
             ring();
             check_down(link);
             CHECK(strstr(words_of(link_reason(link)), "connected, but does not answer") != NULL);

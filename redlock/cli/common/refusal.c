@@ -27,7 +27,7 @@ bool refusal_of_list(struct redlock *rl, char *text, size_t size)
     return text[0] != '\0' && inspect_client(rl).up == 0;
 }
 
-void refusal_tell(const struct cli *cli, struct redlock *rl, const char *said,
+void refusal_tell(const struct cli *cli, struct redlock *rl, bool time_helps, const char *said,
                   const char *arguments, bool has_more_names)
 {
     bool is_off = cli->restart_guard != NULL && strcmp(cli->restart_guard, "off") == 0;
@@ -42,7 +42,8 @@ void refusal_tell(const struct cli *cli, struct redlock *rl, const char *said,
     is_mixed = inspect_set(rl, members, sizeof members, why, sizeof why);
     if (!is_mixed && is_refusal(&master.why))
         (void)snprintf(why, sizeof why, "%s", master.remark.text);
-    else if (!is_mixed && !refusal_of_list(rl, why, sizeof why)) /* They may be connecting again. */
+    else if (!is_mixed && !refusal_of_list(rl, why, sizeof why) &&
+             time_helps) /* They may be connecting again. */
         return;
     is_said = said == NULL || strstr(said, why) != NULL;
     cli_hint("%s%ssee `redlock doctor%s%s%s`%s%s, which says what to change", is_said ? "" : why,

@@ -14,11 +14,12 @@
  * the set, say.  text: why. */
 bool refusal_of_list(struct redlock *rl, char *text, size_t size);
 
-/* If masters refuse, print the call of `redlock doctor` that says what to change.  said: the
+/* If masters refuse, or if no time helps, print the call of `redlock doctor` that says what to
+ * change.  said: the
  * message that was printed before.  A reason that it lacks is printed, too.  NULL: all were
  * printed.  arguments: those of doctor, with a blank before each.  has_more_names: the call
  * has only one of several names. */
-void refusal_tell(const struct cli *cli, struct redlock *rl, const char *said,
+void refusal_tell(const struct cli *cli, struct redlock *rl, bool time_helps, const char *said,
                   const char *arguments, bool has_more_names);
 
 #endif /* REDLOCK_REFUSAL_H */

@@ -9,6 +9,8 @@
 #include "redlock/cli/common/foreign.h"
 #include "redlock/cli/common/loop.h"
 #include "redlock/cli/common/refusal.h"
+#include "redlock/cli/common/remark.h"
+#include "redlock/cli/common/writes.h"
 #include "redlock/client/inspect.h"
 
 #define PATIENCE_S 5 /* Of a wait without a message.  Chosen: longer than most restarts. */
@@ -112,9 +114,12 @@ static bool releases_are_due(void *arg)
 }
 
 /* How long until a majority may vote.  0: a majority may vote already, or there are too few warming
- * masters.  *ret_alone: masters cannot report how long others have been warming, so that one client
- * must watch them for all of this time (guard.h). */
-static drift_span warm_up(const struct session *session, unsigned *ret_warming, bool *ret_alone)
+ * masters.  A clock that keeps a master from voting is another trouble, and so are the masters of
+ * refusing.  *ret_alone: masters cannot
+ * report how long others have been warming, so that one client must watch them for all of this time
+ * (guard.h). */
+static drift_span warm_up(const struct session *session, quorum_mask refusing,
+                          unsigned *ret_warming, bool *ret_alone)
 {
     const struct inspect_client client = inspect_client(session->rl);
     const quorum_mask members = members_all(&client.lists);
@@ -124,7 +129,8 @@ static drift_span warm_up(const struct session *session, unsigned *ret_warming, 
     for (unsigned m = 0; m < client.masters && client.restart_guard; m++) {
         const struct inspect_master master = inspect_master(session->rl, m);
 
-        if (!(members & mask_of(m)) || !master.is_linked || master.look.number == 0)
+        if (!(members & mask_of(m)) || !master.is_linked || master.look.number == 0 ||
+            master.is_barred || (refusing & mask_of(m)) != 0)
             continue;
         voters += master.look.ready;
         *ret_alone = *ret_alone || (!master.look.ready && !master.has_witnesses);
@@ -148,17 +154,76 @@ static drift_span warm_up(const struct session *session, unsigned *ret_warming, 
     return longest;
 }
 
+/* The answers of masters to a write that changes nothing. */
+struct trial {
+    unsigned left; /* Answers to come. */
+    quorum_mask refusing;
+    struct remark why[REDLOCK_MASTERS_MAX];
+};
+
+static void on_trial(void *arg, unsigned m, uint32_t query, const struct reply *reply)
+{
+    struct trial *trial = arg;
+    struct remark why;
+
+    (void)query;
+    trial->left--;
+    if (reply == NULL || (trial->refusing & mask_of(m)) || !writes_are_refused(reply, &why))
+        return;
+    trial->refusing |= mask_of(m);
+    trial->why[m] = why;
+}
+
+static bool is_tried(void *arg)
+{
+    const struct trial *trial = arg;
+
+    return trial->left > 0;
+}
+
+/* While too few masters may vote, none is asked for its vote: it may be full, too. */
+static void try_writes(const struct session *session, struct trial *ret_trial)
+{
+    const struct inspect_client client = inspect_client(session->rl);
+
+    *ret_trial = (struct trial){.left = 0};
+    inspect_listen(session->rl, on_trial, ret_trial);
+    for (unsigned m = 0; m < client.masters; m++)
+        if (client.linked & mask_of(m))
+            ret_trial->left += writes_ask(session->rl, m, 0);
+    cli_linger(session->loop, is_tried, ret_trial, session->cli->reply_timeout_ms);
+    inspect_listen(session->rl, NULL, NULL);
+}
+
+static void tell_of_refusing(const struct session *session, const struct trial *trial)
+{
+    for (unsigned m = 0; m < REDLOCK_MASTERS_MAX; m++)
+        if (trial->refusing & mask_of(m))
+            cli_say(trial->why[m].message, "master %u (%s): %s", m + 1,
+                    inspect_master(session->rl, m).name, trial->why[m].text);
+    refusal_tell(session->cli, session->rl, false, NULL, session->doctor, session->has_more_names);
+}
+
 static void tell_of_warming(const struct session *session)
 {
     unsigned warming;
     bool alone = false;
-    drift_span left = warm_up(session, &warming, &alone);
+    drift_span left = warm_up(session, 0, &warming, &alone);
+    struct trial trial;
     const struct inspect_client client = inspect_client(session->rl);
     unsigned masters = mask_count(members_all(&client.lists));
     char wait[40] = "";
 
-    if (left == 0)
+    /* If the library does not say that time helps, some masters that are ready gave no vote: they
+     * are full, say, or hang. */
+    if (left == 0 || session->status != REDLOCK_NOT_READY)
         return;
+    try_writes(session, &trial);
+    left = warm_up(session, trial.refusing, &warming, &alone);
+    if (left == 0) {
+        tell_of_refusing(session, &trial);
+        return;
+    }
     /* All hosts would wait.  If the hold ends first, each of them runs the job. */
     if (!session->cli->holds_at_least)
         (void)snprintf(wait, sizeof wait, ", or use --wait %us", (unsigned)(left / DRIFT_S) + 2);
@@ -213,7 +278,8 @@ static void on_done(struct redlock_lease *lease, int status, void *arg)
     if (session->cli->json)
         cli_print_failure_json(session->names, session->rl, message_of_status(status), said);
     if (cli_lacks_votes(status)) /* Now, because more masters may answer before ended(). */
-        refusal_tell(session->cli, session->rl, said, session->doctor, session->has_more_names);
+        refusal_tell(session->cli, session->rl, status == REDLOCK_NOT_READY, said, session->doctor,
+                     session->has_more_names);
 }
 
 /* False: a signal came first. */

@@ -5,6 +5,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -33,12 +36,61 @@ static void become(const struct child *child, pid_t parent)
     (void)execvpe(child->argv[0], child->argv, child->envp);
 }
 
+/* Open the file of a command as execvpe() finds it.  -1: there is none that can be read. */
+static int open_command(const char *command)
+{
+    const char *dirs = getenv("PATH");
+    char path[PATH_MAX];
+    int fd = -1;
+
+    if (strchr(command, '/') != NULL)
+        return open(command, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    while (dirs != NULL && fd < 0) {
+        size_t len = strcspn(dirs, ":");
+
+        (void)snprintf(path, sizeof path, "%.*s%s%s", (int)len, dirs, len > 0 ? "/" : "", command);
+        if (access(path, X_OK) == 0)
+            fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        dirs = dirs[len] == ':' ? dirs + len + 1 : NULL;
+    }
+    return fd;
+}
+
+/* Write why exec finds nothing.  It says the same of a file whose interpreter is missing: that of
+ * its first line, or the loader of a program. */
+static void explain_absence(const char *command, char *buf, size_t size)
+{
+    int fd = open_command(command);
+    char line[256];
+    ssize_t n = fd >= 0 ? read(fd, line, sizeof line - 1) : -1;
+    char *name = line + 2;
+
+    if (fd >= 0)
+        (void)close(fd);
+    (void)snprintf(buf, size, fd < 0 ? "command not found" : "the loader that it needs is missing");
+    if (n < 2 || line[0] != '#' || line[1] != '!')
+        return;
+    line[n] = '\0';
+    name += strspn(name, " \t");
+    name[strcspn(name, " \t\n")] = '\0';
+    n = (ssize_t)strcspn(name, "\r");
+    (void)snprintf(buf, size, "its interpreter %.*s is missing%s", (int)n, name,
+                   name[n] != '\0' ? ": its first line ends with a carriage return, as those of "
+                                     "Windows do"
+                                   : "");
+}
+
 /* Print why the command cannot be executed, if standard error takes the line at once.  The lock is
  * held meanwhile.  The guardian has no threads, so its child may call any function. */
 static void complain(const char *command, int error)
 {
-    const char *text = error == ENOENT ? "command not found" : strerrordesc_np(error);
+    const char *text = strerrordesc_np(error);
+    char why[400];
 
+    if (error == ENOENT) {
+        explain_absence(command, why, sizeof why);
+        text = why;
+    }
     (void)signal(SIGPIPE, SIG_IGN); /* A message must not change the exit status. */
     (void)signal(SIGXFSZ, SIG_IGN);
     cli_never_wait();

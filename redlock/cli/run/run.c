@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "redlock/cli/run/command.h"
+#include "redlock/cli/common/refusal.h"
 #include "redlock/cli/common/session.h"
 #include "redlock/client/inspect.h"
 
@@ -53,6 +54,9 @@ static void say_lost(const struct run *run, uint32_t left_ms)
                                              : "it was not renewed in time",
                        left_ms, masters.text[0] != 0 ? ": " : "");
     cli_say_why(why == MSG_REVOKED ? MSG_REVOKED : MSG_LOST, text, masters.text, &masters.parts);
+    if (why != MSG_REVOKED && masters.parts.len > 0)
+        refusal_tell(run->session.cli, run->session.rl, false, masters.text, run->session.doctor,
+                     run->session.has_more_names);
 }
 
 /* End the command before printing a message. */

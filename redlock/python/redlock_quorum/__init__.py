@@ -236,7 +236,7 @@ class Lease:
                 raise
 
     def remaining(self) -> float:
-        """How long the lock can still be relied on, in seconds.  0: it is not held."""
+        """How long the lock can still be relied on, in seconds.  0: it is not held, or this is the child of a fork."""
         with self._use:
             return lib.redlock_remaining_ms(self._made[0]) / 1000 if self._is_open() else 0.0
 
@@ -244,7 +244,9 @@ class Lease:
         return self.remaining() > 0
 
     def check(self) -> None:
-        """Raise Lost if the lock is not held."""
+        """Raise Lost if the lock is not held.  In the child of a fork raise OutOfOrder: there nobody knows it."""
+        if os.getpid() != self._client._pid:
+            raise _error(OUT_OF_ORDER, "the client was opened before a fork: only the parent knows whether the lock is held")
         if not self.held():
             raise _error(4, "the lock is not held any more")
 
@@ -401,6 +403,7 @@ class Client:
     """
 
     _pollable = False
+    _pid = 0
     _log: Optional[_Log] = None
 
     def __init__(self, masters: Optional[str] = None, *, log: Optional[Callable[[int, str], None]] = None,
@@ -409,6 +412,7 @@ class Client:
         opts = ffi.new("struct redlock_options *")
 
         self._handle = ffi.NULL
+        self._pid = os.getpid()
         self._callbacks: set[Any] = set()  # The library may call these.
         self._thread = 0  # The thread of the library that has called one.
         lib.redlock_options_init_sized(opts, ffi.sizeof(opts[0]))

@@ -8,8 +8,8 @@
  * lease.  So call redlock_remaining_ms() before each step that needs the lock.
  * redlock(3), CAVEATS, says what can still go wrong after that call.
  *
- * This file is a summary.  redlock(3) is the full reference.  It is longer than others: what a program
- * includes is one file.
+ * This file is a summary.  redlock(3) is the full reference.  It is longer than others: what a
+ * program includes is one file.
  *
  * Conventions.  The name of a duration ends in its unit, as in ttl_ms.  The
  * library copies every string that it is given.  A string that a function

@@ -340,9 +340,10 @@ const struct cli_command cli_run = {
             "its descendants get SIGTERM, and SIGKILL before the lock runs out.  CMD finds the\n"
             "name in REDLOCK_RESOURCE, and the token in REDLOCK_TOKEN.  Of several names, all\n"
             "are held, or none.  Write a comma in a name as \\,\n",
-    .more = "Example: redlock run --hold-at-least 10m backup -- ./backup.sh\n"
-            "Exit: CMD's own, 64 usage, 69 too few masters, 75 another client has the lock,\n"
-            "76 lost, 77 forbidden, 78 wrong list of masters or foreign key, 124 --hold-at-most\n"
-            "was over, 126 CMD cannot be executed, 127 CMD is not found, 128+n ended by signal n.\n",
+    .more =
+        "Example: redlock run --hold-at-least 10m backup -- ./backup.sh\n"
+        "Exit: CMD's own, 64 usage, 69 too few masters, 75 another client has the lock,\n"
+        "76 lost, 77 forbidden, 78 wrong list of masters or foreign key, 124 --hold-at-most\n"
+        "was over, 126 CMD cannot be executed, 127 CMD is not found, 128+n ended by signal n.\n",
     .has_no_json = true,
 };

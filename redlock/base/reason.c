@@ -35,12 +35,12 @@ static const struct {
     const char *before, *behind;
     const char *cure; /* For kinds without their own.  NULL: there is none. */
 } ats[REASON_ATS_LEN] = {
-    [AT_ANYTHING] = {"", ""},
+    [AT_ANYTHING] = {"", "", NULL},
     [AT_LOGIN] = {"AUTH: ", "", .cure = "correct user and password in the URI, or on the master"},
     [AT_SELECT] = {"SELECT: ", "", .cure = "correct the number of the database in the URI"},
-    [AT_SCRIPT] = {"SCRIPT LOAD: ", ""},
-    [AT_MARKER] = {"restart guard: ", ""},
-    [AT_TIME] = {"clock guard: ", ""},
+    [AT_SCRIPT] = {"SCRIPT LOAD: ", "", NULL},
+    [AT_MARKER] = {"restart guard: ", "", NULL},
+    [AT_TIME] = {"clock guard: ", "", NULL},
     [AT_GREETING] = {"",
                      " before it answered (if this port has TLS, write rediss://; if it is a "
                      "proxy, give the server itself)",

@@ -166,7 +166,7 @@ static void look_at_certificate(struct exam *exam, const struct talk *talk)
                   "tls-cert-file, and in redis.conf)",
                   "its certificate %s %lld days%s, and without a valid one clients refuse it",
                   left_s < 0 ? "ended" : "ends in less than",
-                  (long long)(left_s < 0 ? -left_s / 86400 : left_s / 86400 + 1),
+                  (long long)(left_s < 0 ? -left_s / 86400 : (left_s + 86399) / 86400),
                   left_s < 0 ? " ago" : "");
 }
 

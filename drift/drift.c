@@ -39,13 +39,14 @@ drift_time drift_deadline(drift_time sent, drift_span lease, const struct drift_
 }
 
 /* From below: what the allowance takes away is added, and then what it takes away of that.  Each
- * step lacks half of the one before at most, because no clock is off by more than half. */
+ * step gains half of the one before at most, because no clock is off by more than half.  The
+ * allowance itself counts, not what it leaves: it may be longer than the lease. */
 drift_span drift_lease(drift_span reliable, const struct drift_bound *bound)
 {
     drift_span lease = reliable;
 
     for (unsigned i = 0; i < 64 && drift_deadline(0, lease, bound) < reliable; i++)
-        lease = drift_add(lease, reliable - drift_deadline(0, lease, bound));
+        lease = drift_add(reliable, drift_allowance(lease, bound));
     return lease;
 }
 

@@ -42,6 +42,14 @@ uint64_t rescue_version(uint64_t newest, uint32_t random)
     return (newest / JUMP + 1) * JUMP + (random & ~UINT32_C(1));
 }
 
+/* Another rescue that began with the same set, or what followed it.  Masters that only that one
+ * knows may have its list, and vote. */
+static bool is_of_another(const struct rescue *r, uint64_t version)
+{
+    return version >= JUMP && version / JUMP == r->config.closed / JUMP &&
+           version != r->config.closed && version != r->config.founded;
+}
+
 static void end(struct rescue *r, enum rescue_status status, unsigned culprit)
 {
     if (r->status != RESCUE_GOES_ON)
@@ -326,7 +334,8 @@ static void judge(struct rescue *r, unsigned master)
 
     if (look->told.is_foreign)
         end(r, RESCUE_STRANGER, master);
-    else if (look->ready && version > r->config.closed && version != r->config.founded)
+    else if (look->ready && (is_of_another(r, version) ||
+                             (version > r->config.closed && version != r->config.founded)))
         end(r, RESCUE_OVERTAKEN, master);
     if (is_open(r, &r->masters[master]) || has_to_note(r, &r->masters[master]))
         r->closed = mask_without(r->closed, master);

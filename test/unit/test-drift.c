@@ -220,8 +220,22 @@ TEST(a_lease_for_what_is_to_be_relied_on_is_the_shortest)
     CHECK_UINT(drift_lease(DRIFT_NEVER, &bounds[1]), DRIFT_NEVER);
 }
 
+TEST(a_lease_for_little_is_enough_where_the_allowance_is_large)
+{
+    const struct drift_bound bound = {10000, 10 * DRIFT_S};
+
+    CHECK_UINT(drift_lease(0, &bound), 0);
+    for (drift_span reliable = 1; reliable < DRIFT_S; reliable = reliable * 3 + 1) {
+        drift_span lease = drift_lease(reliable, &bound);
+
+        CHECK(drift_deadline(0, lease, &bound) >= reliable);
+        CHECK(drift_deadline(0, lease - 1, &bound) < reliable);
+    }
+}
+
 CHECK_MAIN(RUN(sums_saturate), RUN(until_is_never_negative), RUN(allowance_is_rounded_up),
            RUN(allowance_is_that_of_wider_numbers),
            RUN(a_lease_for_what_is_to_be_relied_on_is_the_shortest),
+           RUN(a_lease_for_little_is_enough_where_the_allowance_is_large),
            RUN(deadline_is_the_lease_less_its_allowance), RUN(milliseconds_are_rounded),
            RUN(now_is_boottime), RUN(time_spent_asleep_counts))

@@ -166,6 +166,24 @@ TEST(all_note_the_list_before_one_stores_it)
     CHECK_INT(r.phase, RESCUE_WAITING);
 }
 
+/* Another rescue has closed it since the survey, and has the smaller version.  Masters that this
+ * one does not know may have the list of that one, and vote. */
+TEST(one_that_another_rescue_has_closed_meanwhile_ends_it)
+{
+    begin();
+    r.config.closed += 8;
+    r.config.founded += 8;
+    rescue_on_link(&r, 0, false);
+    answer(OLD);
+    rescue_on_link(&r, 0, true);
+    next();
+    show_ready(0, CLOSED);
+    next();
+    CHECK_INT(r.status, RESCUE_OVERTAKEN);
+    CHECK_UINT(r.culprit, 0);
+    CHECK_UINT(act.close, 0);
+}
+
 TEST(one_that_was_not_reached_is_waited_for)
 {
     begin();
@@ -380,6 +398,7 @@ TEST(versions_jump)
 }
 
 CHECK_MAIN(RUN(all_that_are_left_are_closed_first), RUN(all_note_the_list_before_one_stores_it),
+           RUN(one_that_another_rescue_has_closed_meanwhile_ends_it),
            RUN(one_that_was_not_reached_is_waited_for), RUN(leases_end_before_the_set_is_founded),
            RUN(a_longer_lease_is_waited_for),
            RUN(one_that_opens_again_is_closed_and_the_wait_begins_anew),

@@ -34,7 +34,8 @@
  *     A hold relies on this master for the names that it still stores: an earlier majority may need
  *     it.  So the release waits until another majority has extended all names to the deadline or
  *     beyond, perhaps by the very extension that this master refused, or until the hold has ended
- *     (judge_extension, bury_round).
+ *     (judge_extension, bury_round).  It gets the token back only after that release.  So while
+ *     the set changes, a majority that needs this master cannot extend the hold.
  *     An adopted token gets no such release, and none when it is lost (is_anothers): another
  *     process may count on what is left of it, until a deadline that we do not know.  Only the
  *     caller releases it, by RELEASE or CANCEL.

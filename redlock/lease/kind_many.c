@@ -8,8 +8,7 @@
  * - A master that refuses returns the number of the first name that is taken, from 1.  The client
  *   waits for that name, together with the leases that wait for it alone.
  * - An extension needs all keys: a master that misses one refuses.
- * - If an operator revoked one of the names, that is no vote.  After a no the other names would be
- *   released there at once, and another client could get them before the deadline.
+ * - If an operator revoked one of the names, that is no vote: the others stay until the lease ends.
  * - There is one fencing token, to which a majority has counted for each of the names.  So it is
  *   greater than the tokens that any of them had before.
  * - A release deletes the other keys if one cannot be deleted, and then returns the error.

@@ -24,6 +24,7 @@ open it in the child.
 from __future__ import annotations
 
 import _thread
+import contextlib
 import logging
 import math
 import os
@@ -235,9 +236,13 @@ class Lease:
             if kind is None:
                 raise
 
+    def _using(self) -> Any:
+        """No lock in the child of a fork: a thread that is not there may hold it for ever, and the library does nothing."""
+        return self._use if os.getpid() == self._client._pid else contextlib.nullcontext()
+
     def remaining(self) -> float:
         """How long the lock can still be relied on, in seconds.  0: it is not held, or this is the child of a fork."""
-        with self._use:
+        with self._using():
             return lib.redlock_remaining_ms(self._made[0]) / 1000 if self._is_open() else 0.0
 
     def held(self) -> bool:
@@ -294,7 +299,7 @@ class Lease:
 
     def _take_handle(self) -> Any:
         """NULL: another thread ends the lease."""
-        with self._use:
+        with self._using():
             handle, self._made[0] = self._made[0], ffi.NULL
             return handle
 
@@ -323,7 +328,7 @@ class Lease:
     def _info(self) -> Any:
         info = ffi.new("struct redlock_lease_info *")
         info.size = ffi.sizeof(info[0])
-        with self._use:
+        with self._using():
             _check(lib.redlock_lease_info(self._open_handle(), info))
         return info
 

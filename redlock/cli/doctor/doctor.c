@@ -506,18 +506,13 @@ static void take_arguments(struct doctor *doctor, int argc, char **argv)
 
 static int doctor_main(struct cli *cli, int argc, char **argv)
 {
+    static struct doctor all; /* Too large for a small stack: texts are long. */
+    struct doctor *doctor = &all;
     struct ev_loop *loop = loop_new();
-    struct doctor *doctor;
     int code;
 
     if (loop == NULL)
         return CLI_INTERNAL;
-    doctor = calloc(1, sizeof *doctor); /* 500 KB: texts are long. */
-    if (doctor == NULL) {
-        cli_say(MSG_NO_MEMORY, "out of memory");
-        ev_loop_destroy(loop);
-        return CLI_INTERNAL;
-    }
     doctor->cli = cli;
     take_arguments(doctor, argc, argv);
     code = cli_open(cli, loop, &doctor->rl);
@@ -528,7 +523,6 @@ static int doctor_main(struct cli *cli, int argc, char **argv)
     (void)redlock_close(doctor->rl);
     ev_loop_destroy(loop);
     free(doctor->start);
-    free(doctor);
     return code;
 }
 

@@ -6,7 +6,6 @@
  */
 #include "redlock/cli/common/cli.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "redlock/base/text.h"
@@ -523,13 +522,10 @@ static int run(struct order *order)
 
 static int members_main(struct cli *cli, int argc, char **argv)
 {
-    struct order *order = calloc(1, sizeof *order);
+    static struct order orders; /* Too large for a small stack. */
+    struct order *order = &orders;
     int option, code;
 
-    if (order == NULL) {
-        cli_say(MSG_NO_MEMORY, "out of memory");
-        return CLI_INTERNAL;
-    }
     order->cli = cli;
     while ((option = cli_getopt(cli, argc, argv, false)) != -1) {
         order->is_dry = order->is_dry || option == OPTION_DRY_RUN;
@@ -548,7 +544,6 @@ static int members_main(struct cli *cli, int argc, char **argv)
         survey_forget_list(order->uris[i].text);
         uri_done(&order->uris[i].uri);
     }
-    free(order);
     return code;
 }
 

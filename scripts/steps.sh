@@ -115,6 +115,9 @@ build_gcc() {
     ) 8>"$out/build-gcc"
 }
 
+# A step that computes gets what the others leave of the processors, so its tests take longer.
+patience=4
+
 # tests NAME ARG...: build what these tests need, run them with "meson test ARG...", and count each.
 # Each step has its own logs, because two steps may test one build at a time.  Tests with real masters
 # that failed run once more, one at a time (scripts/count-tests), unless they are more than chance
@@ -126,7 +129,7 @@ tests() {
     log=$dir/meson-logs/$current
     rm -f "$log-log"*.json "$log-again"*.json
     "${launcher[@]}" meson test -C "$dir" --num-processes "$tests_at_once" --print-errorlogs \
-        --logbase "$current-log" "$@" || status=$?
+        --timeout-multiplier "$patience" --logbase "$current-log" "$@" || status=$?
     while read -r name; do
         [ -z "$name" ] || again+=("$name")
     done < <("$root/scripts/count-tests" --names "$(log_of "$log-log")")

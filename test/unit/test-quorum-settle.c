@@ -92,6 +92,9 @@ TEST(a_master_that_may_not_vote_is_not_told_while_a_token_is_live)
     answer(1, NO); /* It lost its data. */
     check_sent(0, 0, 0);
     CHECK_INT(story.q.state, QUORUM_EXTENDING);
+    answer(6, YES); /* Now it is no part of the hold any more. */
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    check_sent(0, 0, 0);
     story_step(&story, QUORUM_EV_RELEASE);
     check_sent(0, 0, 7);
 }

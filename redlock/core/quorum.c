@@ -44,8 +44,8 @@
  *       count (spoil_numbers).
  *     - A hold keeps its deadline.  Its next extension gives the token to members that joined, and
  *       to members of the new list that do not store it (ask_to_give).  That is safe: the hold
- *       ends at its deadline (rule 2), and until then no other client has a majority.  They store
- * it until the deadline at least, also if the extension asks for less (quorum_span).
+ *       ends at its deadline (rule 2), and until then no other client has a majority.  They
+ *       store it until the deadline at least, also if the extension asks for less (quorum_span).
  *     - Removed masters get releases, and no extension.
  *     - An adopted token is given only when a majority of the old list has extended it.  Otherwise
  *       the extension would take a lock that nobody holds.  Until then only the new members of a

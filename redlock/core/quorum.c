@@ -31,11 +31,11 @@
  * 10. A token of several names may be stored under some of them only.  So a master that refuses to
  *     extend it, or to raise the counters, no longer counts as a holder, and gets a release
  *     (on_refusal).  The answer to that release does not count as one to the extension (on_reply).
- *     A hold relies on this master for the names that it still stores: an earlier majority may need
- *     it.  So the release waits until another majority has extended all names to the deadline or
- *     beyond, perhaps by the very extension that this master refused, or until the hold has ended
- *     (judge_extension, bury_round).  It gets the token back only after that release.  So while
- *     the set changes, a majority that needs this master cannot extend the hold.
+ *     A hold relies on the majority that granted it, or that extended all names to the deadline or
+ *     beyond.  If this master is one of them, it may be needed for the names that it still stores.
+ *     So the release waits until the hold relies on others, or has ended (judge_extension,
+ *     bury_round).  It gets the token back only after that release.  So while the set changes, a
+ *     majority that needs this master cannot extend the hold.
  *     An adopted token gets no such release, and none when it is lost (is_anothers): another
  *     process may count on what is left of it, until a deadline that we do not know.  Only the
  *     caller releases it, by RELEASE or CANCEL.
@@ -223,7 +223,7 @@ static bool is_anothers(const struct quorum *q)
 /* Masters that may store a token of no use, and were sent no release on this connection. */
 static quorum_mask to_release(const struct quorum *q)
 {
-    return q->may_hold & (quorum_mask) ~(q->live | q->partial | q->releasing);
+    return q->may_hold & (quorum_mask) ~(q->live | q->relied | q->releasing);
 }
 
 /* Rule 4. */
@@ -250,7 +250,7 @@ static void bury_round(struct quorum *q)
 {
     q->round = 0;
     q->live = 0;
-    q->deciding = q->barred = q->partial = 0;
+    q->deciding = q->barred = q->relied = 0;
     q->late = false;
     q->deadline = 0;
 }
@@ -384,6 +384,7 @@ static void win_round(struct step *s, uint64_t token)
     if (token != 0)
         s->ev->fence->token = token;
     q->since = s->ev->now;
+    q->relied = q->yes;
     hold(s);
     end(s, QUORUM_HELD, REDLOCK_OK);
     /* Rule 13: part of the lease is spent when a token that waited is granted. */
@@ -721,9 +722,8 @@ static void judge_extension(struct step *s, quorum_mask waiting)
         }
         if (proving)
             q->since = s->ev->now;
-        q->confirmed = deadline >= q->deadline;
-        if (q->confirmed)
-            q->partial = 0; /* Rule 10: from now on the hold relies on this majority. */
+        if (deadline >= q->deadline) /* Rule 10. */
+            q->relied = q->yes;
         q->deadline = later(q->deadline, deadline); /* Rule 6. */
         q->config.lease = q->lease;
         give_back(s);
@@ -789,9 +789,7 @@ static void begin_extension(struct step *s, enum quorum_state state)
     q->state = state;
     q->sent = s->ev->now;
     q->timeout = drift_add(q->sent, q->config.reply_timeout);
-    q->extension = ++q->ask;
-    q->confirmed = false;
-    ask_to_extend(s, q->ask);
+    ask_to_extend(s, ++q->ask);
     ask_to_give(s, q->ask);
     judge_extension(s, awaited_proofs(s));
 }
@@ -1016,19 +1014,13 @@ static void judge(struct step *s)
     }
 }
 
-/* Rule 10.  Of a hold that others have confirmed by the very extension that this master refuses, it
- * is no part. */
-static void on_refusal(struct step *s, quorum_mask from)
+/* Rule 10. */
+static void on_refusal(struct quorum *q, quorum_mask from)
 {
-    struct quorum *q = s->q;
-    bool is_needless = q->confirmed && s->ev->ask == q->extension;
-
-    if (q->config.many && !(q->fresh & from)) {
+    if (q->config.many && !(q->fresh & from))
         q->live &= (quorum_mask)~from;
-        q->partial |= quorum_is_held(q) && !is_needless ? from : 0;
-    } else {
+    else
         q->may_hold &= (quorum_mask)~from;
-    }
     q->asked &= (quorum_mask) ~(q->fresh & from); /* It may be given the token. */
 }
 
@@ -1095,7 +1087,7 @@ static void on_reply(struct step *s)
     case QUORUM_CMD_EXTEND:
     case QUORUM_CMD_RAISE:
         if (s->ev->vote == QUORUM_VOTE_NO)
-            on_refusal(s, from);
+            on_refusal(q, from);
         break;
     case QUORUM_CMD_RELEASE: /* After an error the release is not repeated: the key expires by
                               * itself. */
@@ -1260,7 +1252,7 @@ static void on_change(struct step *s)
     q->releasing &= stay;
     q->deciding &= stay;
     q->barred &= stay;
-    q->partial &= stay;
+    q->relied &= stay;
     for (unsigned m = 0; storing >> m != 0; m++)
         if (storing & mask_of(m))
             q->round_of[m] = q->round;

@@ -172,7 +172,6 @@ struct quorum {
                                    * still report another choice. */
     bool adopted : 1;             /* The token came from another process. */
     uint8_t detours : 2;          /* How many rounds may still begin without a pause. */
-    bool confirmed : 1;           /* The latest extension was won, and the deadline is its own. */
     quorum_mask asked, yes, none; /* Masters that the ask under way was sent to; those that
                                    * granted it; those that failed or stay silent. */
     quorum_mask may_hold;         /* Masters that may store the token of their round_of. */
@@ -184,10 +183,9 @@ struct quorum {
     quorum_mask deciding;         /* Masters that owe the answer to a command that stores the live
                                    * token or deletes it, and to any later one. */
     quorum_mask barred;           /* Masters that never regain the live token (rule 14). */
-    quorum_mask partial;          /* Masters that refused to extend it, and on which the hold relies
-                                   * for those of its names that they store (rule 10). */
+    quorum_mask relied;           /* Masters by whose votes the lock is held until the deadline: a
+                                   * majority of them stores all its names (rule 10). */
     uint32_t ask;                 /* Number of the latest ask. */
-    uint32_t extension;           /* That of the latest extension. */
     uint32_t round;               /* Number of the live round; 0: none. */
     drift_time sent;              /* When the ask under way began. */
     drift_time timeout;           /* When the ask or the pause under way ends at the latest; HELD:

@@ -62,9 +62,7 @@ static uint64_t mix_client(uint64_t hash, const struct client *client, drift_tim
     hash = mix(hash, wake_at);
     return mix(hash, client->version | (uint64_t)(client->held ? client->confirmed : 0) << 8 |
                          (uint64_t)client->adopted << 16 | (uint64_t)q->adopted << 24 |
-                         (uint64_t)q->late << 25 | (uint64_t)q->confirmed << 26 |
-                         since(q, q->extension) << 32 |
-                         (q->config.many ? since(q, client->longer) << 48 : 0));
+                         (uint64_t)q->late << 25 | since(q, client->counted) << 32);
 }
 
 /* An answer with a version that the client knows is like any other. */
@@ -112,13 +110,14 @@ static uint64_t mix_link(uint64_t hash, const struct client *client, const struc
                              bit(q->may_hold, n, 35) | bit(q->live, n, 36) | bit(q->owing, n, 37) |
                              bit(q->releasing, n, 38) | bit(q->fresh, n, 39) |
                              bit(client->fence.stale, n, 40) | bit(q->barred, n, 41) |
-                             bit(q->deciding, n, 42) | bit(q->partial, n, 43) |
+                             bit(q->deciding, n, 42) | bit(q->relied, n, 43) |
                              (uint64_t)client->fence.behind[n] << 56);
-    hash = mix(hash, bit(client->gone, m, 39) | bit(client->robbed, m, 40) |
-                         (uint64_t)link->up << 41 | (uint64_t)link->cut << 42 |
-                         (uint64_t)link->obeyed << 44 | (uint64_t)link->items_len << 48 |
-                         (uint64_t)link->ghosts_len << 52 | bit(client->fresh, m, 56) |
-                         (uint64_t)link->mute << 57 | bit(client->partial, m, 58));
+    hash =
+        mix(hash, bit(client->gone, m, 39) | bit(client->robbed, m, 40) | (uint64_t)link->up << 41 |
+                      (uint64_t)link->cut << 42 | (uint64_t)link->obeyed << 44 |
+                      (uint64_t)link->items_len << 48 | (uint64_t)link->ghosts_len << 52 |
+                      bit(client->fresh, m, 56) | (uint64_t)link->mute << 57 |
+                      bit(client->yes, m, 58) | bit(client->relied, m, 59));
     hash = mix(hash, since(q, waiting->round) | (uint64_t)waiting->lease << 16 |
                          (uint64_t)waiting->sent << 24 | (uint64_t)waiting->until << 32 |
                          (uint64_t)waiting->excused << 40);

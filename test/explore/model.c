@@ -160,7 +160,7 @@ const char *model_step(const struct scenario *scenario, struct world *world, uns
                        story_event(event, is_up, what, sizeof what),
                        story_tell(&before, &client->q, &act, wake_before, START, did, sizeof did));
     if (client->q.round != before.round)
-        client->gone = client->partial = client->robbed = 0;
+        client->gone = client->robbed = 0;
     wrong = rules_of_step(scenario, world, c, &before, event, &act);
     if (client->q.round != before.round)
         client->fresh = 0;
@@ -211,9 +211,20 @@ static void note_answer(struct client *client, unsigned m, const struct item *it
     if ((item->command == QUORUM_CMD_EXTEND || item->command == QUORUM_CMD_GIVE) &&
         vote == QUORUM_VOTE_NO && is_last && !(client->fresh & on)) {
         client->gone |= on;
-        client->partial |=
-            item->command == QUORUM_CMD_EXTEND && item->ask != client->longer ? on : 0;
     }
+}
+
+/* An answer to an earlier ask makes no hold longer, nor does that to a release or a gift. */
+static void count_vote(struct client *client, unsigned m, const struct item *item,
+                       enum quorum_vote vote)
+{
+    if (item->command == QUORUM_CMD_RELEASE || item->command == QUORUM_CMD_GIVE ||
+        (int8_t)(item->ask - client->counted) < 0)
+        return;
+    if (client->counted != item->ask)
+        client->yes = 0;
+    client->counted = item->ask;
+    client->yes |= vote == QUORUM_VOTE_YES ? (uint8_t)(1u << m) : 0;
 }
 
 static const char *hear(const struct scenario *scenario, struct world *world, unsigned c,
@@ -239,6 +250,8 @@ static const char *hear(const struct scenario *scenario, struct world *world, un
     if (item.is_unproven || (is_newer && scenario->left_out != NO_VOID))
         event.vote = unproven_vote(&item);
     note_answer(client, m, &item, event.vote, link->items_len == 0);
+    if (scenario->many)
+        count_vote(client, m, &item, event.vote);
     wrong = model_step(scenario, world, c, &event, told, told_size);
     if (wrong != NULL || !is_newer)
         return wrong;
@@ -264,6 +277,7 @@ static const char *change_link(const struct scenario *scenario, struct world *wo
     bool cares =
         change_is_known(scenario, world, c, m) && quorum_cares(&world->clients[c].q, event.master);
 
+    world->clients[c].yes &= (uint8_t)~(1u << m); /* It may lose its data before it is back. */
     if (kind == MOVE_BREAK)
         masters_excuse(world, c, m);
     if (kind == MOVE_MUTE) {

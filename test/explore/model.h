@@ -189,8 +189,9 @@ struct client {
     bool won;           /* It was held at some time, also if this step has ended it. */
     uint8_t given_back; /* The round that is being released. */
     uint8_t gone;       /* Masters that answered that they do not have the key. */
-    uint8_t partial;    /* Likewise, of several names, and no extension has been won since. */
-    uint8_t longer;     /* The ask by which the hold was made longer; 0: it was another event. */
+    uint8_t counted;    /* Of several names: the ask that the latest answer was to; */
+    uint8_t yes;        /* masters that granted it; */
+    uint8_t relied;     /* those that had, when that made the hold as long as it is. */
     uint8_t robbed;     /* Masters that lost the key with their data. */
     uint8_t version;    /* The newest configuration that it knows. */
     uint8_t confirmed;  /* The configuration under which the hold began or was made longer. */

@@ -118,18 +118,17 @@ static const char *check_fence(const struct scenario *scenario, struct world *wo
 }
 
 /* The round may have ended in the same step, after the command.  A master that refuses several
- * names may still store some of them, and the hold relies on that until another majority has all:
- * perhaps by the very extension that it refuses. */
+ * names may still store some of them. */
 static const char *check_sends(struct world *world, unsigned c, const struct quorum *before,
                                const struct quorum_event *event, const struct quorum_actions *act)
 {
     struct client *client = &world->clients[c];
     const struct quorum *q = &client->q;
 
-    if (q->deadline != before->deadline) {
-        client->partial = 0;
-        client->longer = event->type == QUORUM_EV_REPLY ? (uint8_t)event->ask : 0;
-    }
+    if (quorum_remaining(q, event->now) == 0)
+        client->relied = 0;
+    else if (q->deadline != before->deadline || quorum_remaining(before, event->now) == 0)
+        client->relied = client->yes;
     for (unsigned i = 0; i < act->send_len; i++)
         for (unsigned m = 0; m < world->masters; m++) {
             if (!(act->send[i].to & 1u << m))
@@ -137,7 +136,7 @@ static const char *check_sends(struct world *world, unsigned c, const struct quo
             if (act->send[i].command == QUORUM_CMD_EXTEND && q->round_of[m] != q->round &&
                 q->round_of[m] != before->round)
                 return "a dead token is extended";
-            if (act->send[i].command == QUORUM_CMD_RELEASE && (client->partial & 1u << m) != 0)
+            if (act->send[i].command == QUORUM_CMD_RELEASE && (client->relied & 1u << m) != 0)
                 return "a name is released on which the hold relies";
         }
     return NULL;

@@ -345,5 +345,4 @@ const struct cli_command cli_run = {
         "Exit: CMD's own, 64 usage, 69 too few masters, 75 another client has the lock,\n"
         "76 lost, 77 forbidden, 78 wrong list of masters or foreign key, 124 --hold-at-most\n"
         "was over, 126 CMD cannot be executed, 127 CMD is not found, 128+n ended by signal n.\n",
-    .has_no_json = true,
 };

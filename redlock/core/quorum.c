@@ -230,8 +230,11 @@ static quorum_mask to_release(const struct quorum *q)
 static void settle(struct step *s)
 {
     struct quorum *q = s->q;
-    quorum_mask to = to_release(q) & takes_release(s);
+    quorum_mask to = to_release(q);
 
+    if (to == 0) /* Nearly always. */
+        return;
+    to &= takes_release(s);
     if (to == 0 || is_anothers(q))
         return;
     send(s, QUORUM_CMD_RELEASE, to, ++q->ask);

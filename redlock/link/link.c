@@ -566,7 +566,7 @@ void link_relink(struct link *link, const struct reason *why)
 
 void link_note(struct link *link, const struct reason *why)
 {
-    if (link->doomed)
+    if (link->doomed || (why == NULL && link->why.why == WHY_NONE)) /* Nearly always. */
         return;
     if (why == NULL)
         reason_set(&link->why, WHY_NONE);

@@ -79,6 +79,7 @@ struct guardian {
     drift_span lead;       /* How much earlier the deadline is, for the time that the end takes. */
     drift_time measure_at; /* When to measure a search again. */
     bool crowded;          /* It was reported that there are too many descendants. */
+    bool immune;           /* It was reported that the command may not be signalled. */
     struct leash_report end;
 };
 
@@ -87,8 +88,8 @@ struct guardian {
 /* flags: MSG_DONTWAIT, if the guardian must not wait for a `redlock` that is stopped. */
 static void report(const struct guardian *guardian, const struct leash_report *report, int flags)
 {
-    if (send(guardian->socket, report, sizeof *report, MSG_NOSIGNAL | flags) < 0)
-        return; /* `redlock` is dead, or does not read. */
+    /* If it fails, `redlock` is dead, or does not read. */
+    (void)send(guardian->socket, report, sizeof *report, MSG_NOSIGNAL | flags);
 }
 
 /* The end of the lease, minus now. */
@@ -107,7 +108,7 @@ static void pause_for(drift_span span)
 }
 
 /* `redlock` waits for the last report.  If the kernel has no memory for it, try again.  In the end
- * exit: `redlock` notices that the guardian is dead, and no command runs any more. */
+ * exit: `redlock` notices that the guardian is dead, and how it ended. */
 static void report_last(struct guardian *guardian, const struct leash_report *last)
 {
     guardian->phase = OVER;
@@ -130,11 +131,23 @@ static void fail(struct guardian *guardian, int error)
 static void finish(struct guardian *guardian, drift_time now)
 {
     guardian->end.type = LEASH_ENDED;
+    guardian->end.killed = guardian->end.killed && !guardian->immune;
     guardian->end.ended_ns = left_ns(guardian, now);
     report_last(guardian, &guardian->end);
 }
 
 /* ---- The end of the command ---- */
+
+/* Report once that the command gets no signal. */
+static void check_immune(struct guardian *guardian)
+{
+    const struct leash_report immune = {.type = LEASH_IMMUNE, .why = guardian->end.why};
+
+    if (!guardian->immune && child_is_immune(&guardian->child)) {
+        guardian->immune = true;
+        report(guardian, &immune, MSG_DONTWAIT);
+    }
+}
 
 /* Send SIGTERM to the group of the command at once, and then to the other descendants, which must
  * be found.  Count them anew. */
@@ -144,6 +157,7 @@ static void ask(struct guardian *guardian, drift_time now)
     guardian->measure_at = 0;
     child_signal(&guardian->child, SIGTERM);
     child_signal(&guardian->child, SIGCONT); /* If it is stopped, it handles SIGTERM only then. */
+    check_immune(guardian);
     (void)family_signal(SIGTERM, -guardian->group, drift_add(now, FAMILY_SEARCH_FOR));
 }
 
@@ -161,6 +175,7 @@ static struct family_count kill_family(struct guardian *guardian, drift_time now
 
     if (count.hidden)
         (void)family_signal(SIGKILL, guardian->group, until);
+    check_immune(guardian);
     guardian->end.survivors = family_is_there() ? count.alive + count.immune : 0;
     guardian->end.hidden = family_is_there() && count.hidden;
     return count;
@@ -183,14 +198,6 @@ static void kill_all(struct guardian *guardian, drift_time now)
 {
     guardian->end.killed = true;
     stamp_out(guardian, now);
-}
-
-/* Kill the rest.  True: none is left that could be killed. */
-static bool clear(struct guardian *guardian, drift_time now)
-{
-    struct family_count count = kill_family(guardian, now);
-
-    return !family_may_end(&count, now, guardian->cleared_at);
 }
 
 /* True: no process is left that must end, or none that could be killed.  If a signal asked the
@@ -271,6 +278,8 @@ static bool is_wanted(const struct guardian *guardian)
 
 static void act(struct guardian *guardian, enum deadline_act act, drift_time now)
 {
+    struct family_count count;
+
     switch (guardian->phase) {
     case RUNNING:
         if (act == DEADLINE_ASK)
@@ -291,8 +300,9 @@ static void act(struct guardian *guardian, enum deadline_act act, drift_time now
         else if (leave(guardian, now))
             finish(guardian, now);
         break;
-    case CLEARING:
-        if (clear(guardian, now))
+    case CLEARING: /* Kill the rest, until none is left that could be killed. */
+        count = kill_family(guardian, now);
+        if (!family_may_end(&count, now, guardian->cleared_at))
             finish(guardian, now);
         break;
     case IDLE:
@@ -460,6 +470,8 @@ static void pass_on(struct guardian *guardian, int signal, drift_time now)
                          signal == SIGHUP || signal == SIGQUIT || signal == SIGKILL;
     guardian->end.signals += child_runs(&guardian->child);
     child_signal(&guardian->child, signal);
+    if (guardian->ends_all)
+        check_immune(guardian);
     if (signal != SIGKILL)
         return;
     guardian->start.limit = (struct deadline){DRIFT_NEVER, DRIFT_NEVER}; /* The limit was kept. */

@@ -313,15 +313,13 @@ static void act(struct guardian *guardian, enum deadline_act act, drift_time now
 
 /* There may be no time to end so many descendants.  Tell `redlock` once.  Only their number counts:
  * a search that a busy machine makes slow may be quick the next time. */
-static void report_crowd(struct guardian *guardian, unsigned descendants)
+static void report_crowd(struct guardian *guardian, const struct family_count *count)
 {
-    const struct leash_report crowd = {
-        .type = LEASH_CROWD,
-        .descendants = descendants,
-        .lead = deadline_lead(descendants, 0),
-        .room = deadline_room(&guardian->start.margins),
-    };
+    struct leash_report crowd = {.type = LEASH_CROWD, .dead = count->dead};
 
+    crowd.descendants = count->alive + count->immune + count->dead;
+    crowd.lead = deadline_lead(crowd.descendants, 0);
+    crowd.room = deadline_room(&guardian->start.margins);
     if (guardian->crowded || crowd.lead <= crowd.room)
         return;
     guardian->crowded = true;
@@ -343,8 +341,8 @@ static void measure(struct guardian *guardian, drift_time wake)
     if (drift_now(&after) != 0)
         return;
     guardian->search = after - before;
-    guardian->lead = deadline_lead(count.alive + count.immune, guardian->search);
-    report_crowd(guardian, count.alive + count.immune);
+    guardian->lead = deadline_lead(count.alive + count.immune + count.dead, guardian->search);
+    report_crowd(guardian, &count);
     if (every < MEASURE_SHARE * guardian->search)
         every = MEASURE_SHARE * guardian->search;
     guardian->measure_at = drift_add(after, every);

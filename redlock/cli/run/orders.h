@@ -41,7 +41,7 @@ enum leash_report_type {
 };
 
 /* Why the guardian asked the command to end. */
-enum leash_why { LEASH_BY_ITSELF, LEASH_TOLD, LEASH_AT_LIMIT, LEASH_AT_DEADLINE };
+enum leash_why { LEASH_BY_ITSELF, LEASH_TOLD, LEASH_AT_LIMIT, LEASH_AT_DEADLINE, LEASH_NO_CLOCK };
 
 struct leash_report {
     enum leash_report_type type;

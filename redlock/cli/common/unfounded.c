@@ -11,6 +11,16 @@ bool unfounded_is_stuck(const struct inspect_client *client, quorum_mask able)
            client->lists.to != able;
 }
 
+bool unfounded_is_told(struct redlock *rl)
+{
+    const struct inspect_client client = inspect_client(rl);
+    bool is_told = false;
+
+    for (unsigned m = 0; m < client.masters && client.set == 0; m++)
+        is_told = is_told || inspect_master(rl, m).look.number != 0;
+    return is_told;
+}
+
 bool unfounded_is_new(struct redlock *rl)
 {
     const struct inspect_client client = inspect_client(rl);

@@ -17,6 +17,9 @@ struct redlock;
  * all masters of the list must answer and take writes.  able: those that do. */
 bool unfounded_is_stuck(const struct inspect_client *client, quorum_mask able);
 
+/* True: a master has said that it is in no set. */
+bool unfounded_is_told(struct redlock *rl);
+
 /* True: all masters are new and durable, so the first client that wants a lock gets it at once. */
 bool unfounded_is_new(struct redlock *rl);
 

@@ -319,12 +319,16 @@ static bool shares_our_numbers(void)
 static void say_crowd(const struct command *command, const struct leash_report *crowd)
 {
     const uint32_t lead_ms = drift_to_ms(crowd->lead);
+    char dead[64] = "";
 
+    if (crowd->dead > 0)
+        (void)snprintf(dead, sizeof dead, " (%u are zombies, which nobody has reaped)",
+                       crowd->dead);
     cli_say(MSG_CROWD,
-            "the command has %u descendants: if it must end, that may take %u ms, and --ttl %ums "
+            "the command has %u descendants%s: if it must end, that may take %u ms, and --ttl %ums "
             "leaves %u ms for it: another client may get the lock before all of them are dead: use "
             "--ttl %us, or fewer processes",
-            crowd->descendants, lead_ms, drift_to_ms(command->ttl), drift_to_ms(crowd->room),
+            crowd->descendants, dead, lead_ms, drift_to_ms(command->ttl), drift_to_ms(crowd->room),
             lead_ms / 1000 * 3 + 3);
 }
 

@@ -38,6 +38,8 @@
 #define NAP_MIN (5 * DRIFT_MS)
 #define NAP_MAX (100 * DRIFT_MS)
 
+#define NO_CLOCK (DRIFT_NEVER - 1) /* Without a clock everything is too late. */
+
 #define REPORTS_MAX 50 /* Attempts to send the last report, a NAP_MAX apart. */
 
 /* The guardian measures how long it takes to find all descendants: once in MEASURE_EVERY times the
@@ -88,7 +90,6 @@ struct guardian {
 /* flags: MSG_DONTWAIT, if the guardian must not wait for a `redlock` that is stopped. */
 static void report(const struct guardian *guardian, const struct leash_report *report, int flags)
 {
-    /* If it fails, `redlock` is dead, or does not read. */
     (void)send(guardian->socket, report, sizeof *report, MSG_NOSIGNAL | flags);
 }
 
@@ -97,7 +98,7 @@ static int64_t left_ns(const struct guardian *guardian, drift_time now)
 {
     drift_time end = atomic_load(&guardian->shared->end);
 
-    return end != 0 ? (int64_t)(end - now) : LEASH_GONE;
+    return end != 0 && now != NO_CLOCK ? (int64_t)(end - now) : LEASH_GONE;
 }
 
 static void pause_for(drift_span span)
@@ -262,10 +263,13 @@ static void on_child_ended(struct guardian *guardian, drift_time now)
 /* ---- What is due ---- */
 
 /* The reason to end a command that runs. */
-static enum leash_why why_of(const struct guardian *guardian, const struct deadline *lease)
+static enum leash_why why_of(const struct guardian *guardian, const struct deadline *lease,
+                             drift_time now)
 {
     if (guardian->told_to_end)
         return LEASH_TOLD;
+    if (now == NO_CLOCK)
+        return LEASH_NO_CLOCK;
     return guardian->start.limit.ask < lease->ask ? LEASH_AT_LIMIT : LEASH_AT_DEADLINE;
 }
 
@@ -313,15 +317,13 @@ static void act(struct guardian *guardian, enum deadline_act act, drift_time now
 
 /* There may be no time to end so many descendants.  Tell `redlock` once.  Only their number counts:
  * a search that a busy machine makes slow may be quick the next time. */
-static void report_crowd(struct guardian *guardian, unsigned descendants)
+static void report_crowd(struct guardian *guardian, const struct family_count *count)
 {
-    const struct leash_report crowd = {
-        .type = LEASH_CROWD,
-        .descendants = descendants,
-        .lead = deadline_lead(descendants, 0),
-        .room = deadline_room(&guardian->start.margins),
-    };
+    struct leash_report crowd = {.type = LEASH_CROWD, .dead = count->dead};
 
+    crowd.descendants = count->alive + count->immune + count->dead;
+    crowd.lead = deadline_lead(crowd.descendants, 0);
+    crowd.room = deadline_room(&guardian->start.margins);
     if (guardian->crowded || crowd.lead <= crowd.room)
         return;
     guardian->crowded = true;
@@ -343,8 +345,8 @@ static void measure(struct guardian *guardian, drift_time wake)
     if (drift_now(&after) != 0)
         return;
     guardian->search = after - before;
-    guardian->lead = deadline_lead(count.alive + count.immune, guardian->search);
-    report_crowd(guardian, count.alive + count.immune);
+    guardian->lead = deadline_lead(count.alive + count.immune + count.dead, guardian->search);
+    report_crowd(guardian, &count);
     if (every < MEASURE_SHARE * guardian->search)
         every = MEASURE_SHARE * guardian->search;
     guardian->measure_at = drift_add(after, every);
@@ -375,7 +377,7 @@ static drift_time look(struct guardian *guardian, drift_time now)
         deadline.ask = 0;
     due = deadline_due(&deadline, now, &wake);
     if (due != DEADLINE_WAIT && is_wanted(guardian)) {
-        guardian->end.why = why_of(guardian, &lease);
+        guardian->end.why = why_of(guardian, &lease, now);
         guardian->end.asked_ns = left_ns(guardian, now);
         guardian->start.limit = deadline; /* A renewal that comes now is too late. */
     }
@@ -444,7 +446,7 @@ static void start(struct guardian *guardian, drift_time now)
     drift_time wake;
 
     if (deadline_due(&lease, now, &wake) != DEADLINE_WAIT) {
-        guardian->end.why = LEASH_AT_DEADLINE;
+        guardian->end.why = now == NO_CLOCK ? LEASH_NO_CLOCK : LEASH_AT_DEADLINE;
         guardian->end.asked_ns = left_ns(guardian, now);
         finish(guardian, now);
         return;
@@ -567,7 +569,7 @@ static void loop(struct guardian *guardian)
 
     for (;;) {
         if (drift_now(&now) != 0)
-            now = DRIFT_NEVER - 1; /* Without a clock everything is too late. */
+            now = NO_CLOCK;
         if (!take_orders(guardian, now))
             return;
         look_at_child(guardian, now);

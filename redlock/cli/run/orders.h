@@ -41,7 +41,7 @@ enum leash_report_type {
 };
 
 /* Why the guardian asked the command to end. */
-enum leash_why { LEASH_BY_ITSELF, LEASH_TOLD, LEASH_AT_LIMIT, LEASH_AT_DEADLINE };
+enum leash_why { LEASH_BY_ITSELF, LEASH_TOLD, LEASH_AT_LIMIT, LEASH_AT_DEADLINE, LEASH_NO_CLOCK };
 
 struct leash_report {
     enum leash_report_type type;
@@ -49,6 +49,7 @@ struct leash_report {
     int error;             /* LEASH_FAILED: the errno. */
     int signal;            /* LEASH_STOPPED: the signal.  LEASH_ENDED: the one it died of, or 0. */
     unsigned descendants;  /* LEASH_CROWD: how many there are, at least. */
+    unsigned dead;         /* LEASH_CROWD: how many of them are zombies. */
     drift_span lead, room; /* LEASH_CROWD: how long it may take to end them, and the time for it. */
     /* The rest is for LEASH_ENDED. */
     int code;           /* The exit code of the command, as a shell reports it. */

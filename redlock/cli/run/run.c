@@ -130,8 +130,10 @@ static int run_command(struct run *run)
     }
     if (end->why == LEASH_AT_LIMIT)
         cli_say(MSG_AT_MOST, "the command had not ended when --hold-at-most was over");
+    if (end->why == LEASH_NO_CLOCK)
+        cli_say(MSG_SYSTEM, "the guardian could not read the clock (clock_gettime)");
     command_tell(&run->command, run->lost);
-    if (end->why == LEASH_TOLD && run->command.unheard)
+    if ((end->why == LEASH_TOLD && run->command.unheard) || end->why == LEASH_NO_CLOCK)
         return CLI_INTERNAL;
     return end->why == LEASH_AT_LIMIT ? CLI_TIMED_OUT : end->code;
 }

@@ -19,6 +19,7 @@
 #include "redlock/cli/common/refusal.h"
 #include "redlock/cli/common/writes.h"
 #include "redlock/cli/common/session.h"
+#include "redlock/cli/common/unfounded.h"
 #include "redlock/client/inspect.h"
 #include "redlock/core/config.h"
 #include "redlock/link/uri.h"
@@ -278,7 +279,7 @@ static void say_why_no_set(const struct init *init)
         cli_say(MSG_SET_CLOSED, "the set is closed: it needs `redlock members rescue`");
     else if (why[0] != '\0')
         cli_say_reason(MSG_NO_SET, MSG_WRONG_SET, "%s", why);
-    else if (members[0] == '\0' && count_linked(init) > 0)
+    else if (members[0] == '\0' && unfounded_is_told(init->rl))
         cli_say(MSG_NO_SET, "the masters are no set yet: all of them must answer once");
 }
 

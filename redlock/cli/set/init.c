@@ -597,7 +597,7 @@ static int wait_for_all(struct init *init)
     if (!all) {
         say_who_is_down(init);
         say_why_no_set(init);
-        refusal_tell(session->cli, init->rl, true, NULL, "", false);
+        refusal_tell(session->cli, init->rl, false, NULL, "", false);
     }
     if (tell_end(init, count_voters(init)) != CLI_OK)
         return CLI_INTERNAL;

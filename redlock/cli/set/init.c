@@ -16,8 +16,8 @@
 
 #include "redlock/cli/set/marker.h"
 #include "redlock/cli/common/remark.h"
+#include "redlock/cli/common/question.h"
 #include "redlock/cli/common/refusal.h"
-#include "redlock/cli/common/writes.h"
 #include "redlock/cli/common/session.h"
 #include "redlock/client/inspect.h"
 #include "redlock/core/config.h"
@@ -33,11 +33,10 @@
 #define ALL_ANSWER (5 * DRIFT_S)
 enum { SET_WHY_MAX = 600 };
 
-enum query { QUERY_USED, QUERY_SET, QUERY_LOOK, QUERY_GIVE, QUERY_WRITES };
+enum query { QUERY_USED, QUERY_SET, QUERY_LOOK, QUERY_GIVE };
 
-/* What a master answered: with --new, or when it was asked whether it takes writes. */
+/* What a master answered with --new. */
 struct said {
-    unsigned owing; /* Answers that are to come. */
     bool is_used;
     bool is_claimed;
     struct remark belongs;  /* Which set or claim it belongs to, for a message. */
@@ -49,9 +48,11 @@ struct init {
     struct session session;
     struct redlock *rl;
     unsigned masters;
-    quorum_mask told;     /* Masters that were reported as warming. */
-    quorum_mask refusing; /* Masters that refuse writes. */
-    drift_time stuck;     /* Since when there is nothing to wait for.  0: there is something. */
+    struct question question;
+    enum query query;    /* Of the question. */
+    quorum_mask told;    /* Masters that were reported as warming. */
+    quorum_mask no_vote; /* Masters that give no vote, as question_no_vote() says. */
+    drift_time stuck;    /* Since when there is nothing to wait for.  0: there is something. */
     bool shows_progress;
     struct said said[REDLOCK_MASTERS_MAX];
     char list[CONFIG_TEXT_MAX + 1]; /* With --new: what a claim of this list says. */
@@ -67,7 +68,7 @@ static bool may_vote(const struct init *init, unsigned m)
     const struct inspect_master master = master_of(init, m);
 
     return master.is_linked && master.look.number != 0 && master.look.ready && !master.is_copy &&
-           !inspect_client(init->rl).is_closed && (init->refusing & mask_of(m)) == 0 &&
+           !inspect_client(init->rl).is_closed && (init->no_vote & mask_of(m)) == 0 &&
            (inspect_client(init->rl).members & mask_of(m)) != 0;
 }
 
@@ -284,14 +285,6 @@ static void say_why_no_set(const struct init *init)
 
 /* ---- Asking ---- */
 
-static void take_down(const struct init *init, unsigned m, struct said *said)
-{
-    const struct remark remark = master_of(init, m).remark;
-
-    said->remark =
-        remark.message != MSG_NONE ? remark : (struct remark){MSG_NO_CONNECTION, "is down"};
-}
-
 /* A claim of our own list is of a client that is about to found this set. */
 static bool take_set(const struct init *init, struct said *said, const struct reply *reply)
 {
@@ -312,18 +305,13 @@ static bool take_set(const struct init *init, struct said *said, const struct re
     return true;
 }
 
-static void on_answer(void *cookie, unsigned master, uint32_t query, const struct reply *reply)
+static void take(void *asker, unsigned master, uint32_t query, const struct reply *reply)
 {
-    struct init *init = cookie;
+    struct init *init = asker;
     struct said *said = &init->said[master];
     struct marker marker;
 
-    said->owing -= said->owing > 0;
-    if (query == QUERY_WRITES && reply != NULL)
-        init->refusing |= writes_are_refused(reply, &said->remark) ? mask_of(master) : 0;
-    else if (reply == NULL)
-        take_down(init, master, said);
-    else if (reply->type != REPLY_ERROR && (enum query)query == QUERY_USED)
+    if (reply->type != REPLY_ERROR && (enum query)query == QUERY_USED)
         said->is_used = reply->type != REPLY_NIL;
     else if ((enum query)query == QUERY_SET ? !take_set(init, said, reply)
                                             : !marker_parse(reply, &marker))
@@ -370,46 +358,19 @@ static size_t write_query(const struct init *init, unsigned m, enum query query,
     case QUERY_LOOK:
         return marker_look(buf, &info, max_ttl_ms, 0, 0);
     case QUERY_GIVE:
-    case QUERY_WRITES: /* See ask(). */
         break;
     }
     return marker_give(buf, &info, max_ttl_ms, init->said[m].look.number, find_floor(init),
                        init->list);
 }
 
-static void ask(struct init *init, unsigned m, enum query query)
+static void ask(void *asker, unsigned m)
 {
-    const struct inspect_master master = master_of(init, m);
+    struct init *init = asker;
     char command[WIRE_MAX];
 
-    init->said[m].owing = master.is_linked;
-    if (!master.is_linked)
-        take_down(init, m, &init->said[m]);
-    else if (query == QUERY_WRITES)
-        init->said[m].owing = writes_ask(init->rl, m, QUERY_WRITES);
-    else
-        inspect_query(init->rl, m, query, command, write_query(init, m, query, command));
-}
-
-static bool all_answered(const struct init *init)
-{
-    for (unsigned m = 0; m < init->masters; m++)
-        if (init->said[m].owing > 0)
-            return false;
-    return true;
-}
-
-/* Query all masters, and wait for the answers. */
-static void gather(struct init *init, enum query query)
-{
-    drift_time until = drift_add(now_of(init), init->session.cli->connect_timeout_ms * DRIFT_MS);
-
-    inspect_listen(init->rl, on_answer, init);
-    for (unsigned m = 0; m < init->masters; m++)
-        ask(init, m, query);
-    while (!all_answered(init) && init->session.signal == 0 && now_of(init) < until)
-        ev_run(init->session.loop, EVRUN_ONCE);
-    inspect_listen(init->rl, NULL, NULL);
+    question_write(&init->question, m, init->query, command,
+                   write_query(init, m, init->query, command));
 }
 
 /* Returns CLI_OK if all answered without an error. */
@@ -417,17 +378,17 @@ static int ask_all(struct init *init, enum query query)
 {
     int code = CLI_OK;
 
-    gather(init, query);
+    init->query = query;
+    question_ask(&init->question);
     if (init->session.signal != 0)
         return session_signal_exit(&init->session);
     for (unsigned m = 0; m < init->masters; m++) {
-        const struct said *said = &init->said[m];
+        const struct remark why = question_why(&init->question, m);
+        const struct remark *said = why.message != MSG_NONE ? &why : &init->said[m].remark;
 
-        if (said->owing == 0 && said->remark.message == MSG_NONE)
+        if (said->message == MSG_NONE)
             continue;
-        say_of(init, m,
-               said->owing == 0 ? said->remark
-                                : (struct remark){MSG_NO_ANSWER, "does not answer in time"});
+        say_of(init, m, *said);
         code = CLI_UNREACHABLE;
     }
     return code;
@@ -579,14 +540,17 @@ static int wait_for_all(struct init *init)
         (void)fputs("\r\033[K", stderr);
     if (session->signal != 0)
         return session_signal_exit(session);
-    gather(init, QUERY_WRITES);
+    init->question.tries = true;
+    init->question.send = NULL;
+    question_ask(&init->question);
     for (unsigned m = 0; m < init->masters; m++) {
-        const struct inspect_master master = master_of(init, m);
+        const struct remark why = question_no_vote(&init->question, m);
 
-        if (init->refusing & mask_of(m))
-            say_of(init, m, init->said[m].remark);
-        if (may_vote(init, m) && master.is_barred)
-            say_of(init, m, master.clock);
+        if (why.message == MSG_NONE ||
+            !(may_vote(init, m) || (question_refusing(&init->question) & mask_of(m)) != 0))
+            continue;
+        say_of(init, m, why);
+        init->no_vote |= mask_of(m);
     }
     all = count_voters(init) == mask_count(voters_of(init));
     for (unsigned m = 0; m < init->masters; m++)
@@ -624,6 +588,15 @@ static int run(struct init *init, struct cli *cli, ev_timer *tick, bool at_once)
         return code;
     init->rl = init->session.rl;
     init->masters = inspect_client(init->rl).masters;
+    init->question = (struct question){
+        .rl = init->rl,
+        .loop = init->session.loop,
+        .cli = cli,
+        .signal = &init->session.signal,
+        .asker = init,
+        .send = ask,
+        .take = take,
+    };
     init->shows_progress = isatty(STDERR_FILENO) != 0 && !cli->verbose;
     ev_timer_start(init->session.loop, tick);
     code = at_once ? give_at_once(init) : wait_for_all(init);

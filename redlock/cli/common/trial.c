@@ -1,14 +1,13 @@
 /*
- * writes.c - tries a write that cannot change anything, and knows the errors of masters that refuse
- * it, or that forbid it to the user.
+ * trial.c - tries a write that cannot change anything, measures it, and knows the errors of masters
+ * that refuse it, or that forbid it to the user.
  */
-#include "redlock/cli/common/writes.h"
+#include "redlock/cli/common/trial.h"
 
 #include <string.h>
 
+#include "redlock/cli/common/loop.h"
 #include "redlock/cli/common/remark.h"
-#include "redlock/cli/common/query.h"
-#include "redlock/client/inspect.h"
 #include "redlock/wire/keys.h"
 #include "redlock/wire/redis_error.h"
 #include "redlock/wire/reply.h"
@@ -23,15 +22,13 @@ static const char *const try_to_write[] = {"SET", WIRE_MARKER, "", "NX", "XX", N
 
 /* With the restart guard, this follows each vote.  All other rights that a plain lock needs until
  * it is taken are those of a link that comes up, and of the guard's look. */
-static const char *const try_to_prove[] = {"HGET", WIRE_MARKER, "epoch", NULL};
+const char *const trial_to_prove[] = {"HGET", WIRE_MARKER, "epoch", NULL};
 
-unsigned writes_ask(struct redlock *rl, unsigned m, uint32_t query)
+const char *const *trial_begin(struct trial *trial)
 {
-    query_send(rl, m, query, try_to_write);
-    if (!inspect_client(rl).restart_guard)
-        return 1;
-    query_send(rl, m, query, try_to_prove);
-    return 2;
+    trial->times++;
+    trial->asked_at = loop_clock();
+    return try_to_write;
 }
 
 /* All conditions in which a master that can be reached refuses writes.  In others its link does not
@@ -43,27 +40,51 @@ static bool takes_no_writes(enum why why)
            why == WHY_ERROR_REPLICA;
 }
 
-bool writes_are_refused(const struct reply *reply, struct remark *ret_remark)
+static void take_refusal(struct trial *trial, const struct reply *reply)
 {
     char first[REASON_WORDS_MAX], *end;
     struct reason why;
 
     if (reply->type != REPLY_ERROR)
-        return false;
+        return;
     redis_error_reason(&why, reply->text);
     /* An ACL may forbid a SET of the marker alone, which no lock needs. */
     if (why.why == WHY_ERROR_RIGHT && redis_error_right(reply->text) == RIGHT_TO_COMMAND) {
-        *ret_remark = remark_of("", &why);
-        return true;
+        trial->refusal = remark_of("", &why);
+        return;
     }
     if (!takes_no_writes(why.why))
-        return false;
+        return;
     /* The first sentence tells it; MISCONF has more. */
     (void)snprintf(first, sizeof first, "%s", reply->text);
     end = strstr(first, ". ");
     if (end != NULL)
         *end = '\0';
     redis_error_reason(&why, first);
-    *ret_remark = remark_of("refuses writes: ", &why);
-    return true;
+    trial->refusal = remark_of("refuses writes: ", &why);
+}
+
+/* An error takes a round trip as well. */
+bool trial_take(struct trial *trial, uint32_t query, const struct reply *reply,
+                uint32_t reply_timeout_ms)
+{
+    const drift_span took = drift_until(trial->asked_at, loop_clock());
+
+    take_refusal(trial, reply);
+    if (query != TRIAL_WRITE)
+        return false;
+    if (trial->times == 1 || took < trial->round_trip)
+        trial->round_trip = took;
+    return trial_is_late(trial->round_trip, reply_timeout_ms) && trial->times < TRIAL_TIMES_MAX;
+}
+
+struct remark trial_lateness(const struct trial *trial, uint32_t reply_timeout_ms)
+{
+    struct remark remark = {.message = MSG_NO_ANSWER};
+
+    (void)snprintf(remark.text, sizeof remark.text,
+                   "answers after %.1f ms, and --reply-timeout is %u ms: make it longer in all "
+                   "clients",
+                   (double)trial->round_trip / (double)DRIFT_MS, reply_timeout_ms);
+    return remark;
 }

@@ -13,8 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <ev.h>
-
 #include "drift/drift.h"
 #include "redlock/base/error.h"
 #include "redlock/base/note.h"
@@ -282,14 +280,6 @@ static int refuse(const struct revoking *r, enum revoke_status status)
 
 /* ---- The question ---- */
 
-/* How often to look for an answer.  Chosen: a person does not notice. */
-#define LOOK_EVERY_S 0.05
-
-static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
-{
-    (void)loop, (void)timer, (void)events; /* It only wakes the loop. */
-}
-
 static bool has_input(void)
 {
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -301,13 +291,9 @@ static bool has_input(void)
 static bool is_answered_yes(struct revoking *r)
 {
     char line[16] = "";
-    ev_timer look;
 
-    ev_timer_init(&look, on_look, LOOK_EVERY_S, LOOK_EVERY_S);
-    ev_timer_start(r->session.loop, &look);
     while (!has_input() && r->session.signal == 0)
-        ev_run(r->session.loop, EVRUN_ONCE);
-    ev_timer_stop(r->session.loop, &look);
+        session_turn(&r->session, DRIFT_NEVER);
     if (r->session.signal != 0 || fgets(line, sizeof line, stdin) == NULL)
         return false;
     return strcmp(line, "y\n") == 0 || strcmp(line, "yes\n") == 0;

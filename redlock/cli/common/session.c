@@ -13,7 +13,8 @@
 #include "redlock/cli/common/remark.h"
 #include "redlock/client/inspect.h"
 
-#define PATIENCE_S 5 /* Of a wait without a message.  Chosen: longer than most restarts. */
+#define TICK (100 * DRIFT_MS) /* Of progress, and of a person who types.  Chosen. */
+#define PATIENCE_S 5          /* Of a wait without a message.  Chosen: longer than most restarts. */
 
 /* Signals that end a program.  While a lock is being acquired, each of them cancels this.  While a
  * command runs, the command gets them. */
@@ -92,6 +93,24 @@ int session_signal_exit(const struct session *session)
 }
 
 /* ---- Waiting ---- */
+
+static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)loop, (void)timer, (void)events; /* The timer only wakes the loop. */
+}
+
+void session_turn(struct session *session, drift_time wake_at)
+{
+    drift_span left = drift_until(inspect_client(session->rl).now, wake_at);
+    ev_timer tick;
+
+    left = left == 0 || left > TICK ? TICK : left;
+    ev_now_update(session->loop);
+    ev_timer_init(&tick, on_tick, (double)left / (double)DRIFT_S + 1e-4, 0);
+    ev_timer_start(session->loop, &tick);
+    ev_run(session->loop, EVRUN_ONCE);
+    ev_timer_stop(session->loop, &tick);
+}
 
 /* Until its witnesses have answered, a warming master seems to need more time than it does. */
 static bool masters_are_coming(void *arg)

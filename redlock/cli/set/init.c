@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <ev.h>
-
 #include "redlock/cli/set/marker.h"
 #include "redlock/cli/common/remark.h"
 #include "redlock/cli/common/question.h"
@@ -25,7 +23,6 @@
 #include "redlock/wire/answer.h"
 #include "redlock/wire/reply.h"
 
-#define TICK_S 0.2 /* Between two updates of the progress.  Chosen. */
 #define LINE_MAX_LEN 160
 
 /* A founder pauses for up to 2 s between two attempts, and several clients may be in each other's
@@ -183,11 +180,6 @@ static int tell_end(const struct init *init, unsigned voters)
         warn_of_loopback(init);
     }
     return cli_flush_output();
-}
-
-static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
-{
-    (void)loop, (void)timer, (void)events;
 }
 
 /* ---- Waiting ---- */
@@ -471,7 +463,7 @@ static void write_list(struct init *init)
 static int connect_all(struct init *init)
 {
     while (is_connecting(init) && init->session.signal == 0)
-        ev_run(init->session.loop, EVRUN_ONCE);
+        session_turn(&init->session, DRIFT_NEVER);
     if (init->session.signal != 0)
         return session_signal_exit(&init->session);
     for (unsigned m = 0; m < init->masters; m++) {
@@ -534,7 +526,7 @@ static int wait_for_all(struct init *init)
             show_progress(init);
         else
             tell_of_warming(init);
-        ev_run(session->loop, EVRUN_ONCE);
+        session_turn(session, DRIFT_NEVER);
     }
     if (init->shows_progress)
         (void)fputs("\r\033[K", stderr);
@@ -573,7 +565,7 @@ static int wait_for_all(struct init *init)
 
 /* With --new, this runs first without the restart guard, which would install epochs before our
  * queries.  Then the masters become a set.  The list is wiped when a client is opened. */
-static int run(struct init *init, struct cli *cli, ev_timer *tick, bool at_once)
+static int run(struct init *init, struct cli *cli, bool at_once)
 {
     const char *guard = cli->restart_guard;
     char *list = at_once && cli->masters != NULL ? strdup(cli->masters) : NULL;
@@ -598,9 +590,7 @@ static int run(struct init *init, struct cli *cli, ev_timer *tick, bool at_once)
         .take = take,
     };
     init->shows_progress = isatty(STDERR_FILENO) != 0 && !cli->verbose;
-    ev_timer_start(init->session.loop, tick);
     code = at_once ? give_at_once(init) : wait_for_all(init);
-    ev_timer_stop(init->session.loop, tick);
     session_close(&init->session);
     return code;
 }
@@ -609,7 +599,6 @@ static int init_main(struct cli *cli, int argc, char **argv)
 {
     struct init init = {.told = 0};
     bool at_once = false;
-    ev_timer tick;
     int code = CLI_OK;
 
     while (cli_getopt(cli, argc, argv, false) != -1)
@@ -617,11 +606,10 @@ static int init_main(struct cli *cli, int argc, char **argv)
     cli_need_arguments(cli, argc, argv, 0, "none");
     if (!cli_is_guarded(cli))
         cli_usage_error(cli, "the restart guard is off, and without it every master may vote");
-    ev_timer_init(&tick, on_tick, TICK_S, TICK_S);
     if (at_once)
-        code = run(&init, cli, &tick, true);
+        code = run(&init, cli, true);
     if (code == CLI_OK)
-        code = run(&init, cli, &tick, false);
+        code = run(&init, cli, false);
     cli_forget_masters(cli);
     return code;
 }

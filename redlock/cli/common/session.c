@@ -191,8 +191,8 @@ static void tell_of_refusing(const struct session *session, const struct questio
 {
     for (unsigned m = 0; m < trial->masters; m++)
         if (question_refusing(trial) & mask_of(m))
-            cli_say(trial->of[m].trial.refusal.message, "master %u (%s): %s", m + 1,
-                    inspect_master(session->rl, m).name, trial->of[m].trial.refusal.text);
+            cli_say(trial->of[m].refusal.message, "master %u (%s): %s", m + 1,
+                    inspect_master(session->rl, m).name, trial->of[m].refusal.text);
     refusal_tell(session->cli, session->rl, false, NULL, session->doctor, session->has_more_names);
 }
 

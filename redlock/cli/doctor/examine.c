@@ -12,7 +12,7 @@
 
 #include "redlock/cli/doctor/exam.h"
 #include "redlock/cli/common/foreign.h"
-#include "redlock/cli/common/trial.h"
+#include "redlock/cli/common/question.h"
 #include "redlock/cli/doctor/other_set.h"
 #include "redlock/cli/doctor/probe.h"
 #include "redlock/cli/doctor/rights.h"
@@ -59,7 +59,7 @@ static void take_greetings(struct exam *exam, struct talk *talk, struct handshak
 /* A vote that comes too late is none. */
 static void find_slow(struct exam *exam, const char *what, int64_t took_us)
 {
-    if (!trial_is_late((drift_span)took_us * 1000, exam->reply_timeout_ms))
+    if (!question_is_late((drift_span)took_us * 1000, exam->reply_timeout_ms))
         return;
     exam->votes = false;
     if (!exam_has(exam, FIND_SLOW))

@@ -225,14 +225,14 @@ static bool waits(void *asker, unsigned m)
 static void settle(struct status *status, unsigned m)
 {
     struct report *report = &status->reports[m];
-    const struct trial *trial = &status->question.of[m].trial;
+    const struct question_master *asked = &status->question.of[m];
 
-    report->round_trip_us = (double)trial->round_trip / 1e3;
-    if (status->question.of[m].why.why != WHY_NONE) {
+    report->round_trip_us = (double)asked->round_trip / 1e3;
+    if (asked->why.why != WHY_NONE) {
         report->error = question_why(&status->question, m);
-    } else if (trial->refusal.message != MSG_NONE) { /* A warming master takes no epoch then. */
+    } else if (asked->refusal.message != MSG_NONE) { /* A warming master takes no epoch then. */
         report->refuses = report->has_epoch;
-        report->error = trial->refusal;
+        report->error = asked->refusal;
     } else if (report->has_epoch) {
         report->up = true;
     } else {
@@ -408,13 +408,12 @@ static void skip_late(struct status *status)
         struct report *report = &status->reports[m];
 
         if (!report->up ||
-            !trial_is_late(status->question.of[m].trial.round_trip, status->cli->reply_timeout_ms))
+            !question_is_late(status->question.of[m].round_trip, status->cli->reply_timeout_ms))
             continue;
         status->up--;
         report->up = false;
         report->late = true;
-        report->error =
-            trial_lateness(&status->question.of[m].trial, status->cli->reply_timeout_ms);
+        report->error = question_lateness(&status->question, m);
     }
 }
 

@@ -278,3 +278,16 @@ struct remark question_no_vote(const struct question *question, unsigned m)
         return question_lateness(question, m);
     return master.is_barred ? master.clock : (struct remark){MSG_NONE, ""};
 }
+
+/* The library knows which trouble decides (core/outlook.h), but not what only the trial shows. */
+enum msg question_decides(const struct question *question)
+{
+    const struct inspect_client client = inspect_client(question->rl);
+    int status = redlock_ready(question->rl, NULL);
+    enum msg decides = status != REDLOCK_OK ? cli_cause(status) : MSG_NONE;
+
+    for (unsigned m = 0; m < client.masters && decides == MSG_NONE; m++)
+        if (members_all(&client.lists) & mask_of(m))
+            decides = question_no_vote(question, m).message;
+    return decides != MSG_NONE ? decides : MSG_NO_MAJORITY;
+}

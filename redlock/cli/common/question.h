@@ -93,4 +93,7 @@ quorum_mask question_refusing(const struct question *question);
  * clock.  MSG_NONE: none of this was found. */
 struct remark question_no_vote(const struct question *question, unsigned m);
 
+/* The identifier of what has to end before a majority gives votes. */
+enum msg question_decides(const struct question *question);
+
 #endif /* REDLOCK_QUESTION_H */

@@ -287,6 +287,8 @@ static void say(struct view *view, unsigned m, enum msg message, const char *wha
 
 static void print_errors(struct view *view)
 {
+    const char *decides;
+
     for (unsigned m = 0; m < view->page->question->masters; m++) {
         const struct remark why = why_not_up(view, m);
 
@@ -297,6 +299,13 @@ static void print_errors(struct view *view)
         if (view->page->errors[m].message != MSG_NONE)
             say(view, m, MSG_NOT_SCANNED, "is not scanned", &view->page->errors[m]);
     }
+    if (may_grant(view, view->up))
+        return;
+    decides = message_id(question_decides(view->page->question));
+    if (view->page->screen.is_page)
+        screen_line(&view->page->screen, SCREEN_RED, "see `redlock help %s`", decides);
+    else
+        cli_hint("see `redlock help %s`", decides);
 }
 
 static void print_rows(struct view *view)

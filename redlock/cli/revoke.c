@@ -13,13 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <ev.h>
-
 #include "drift/drift.h"
 #include "redlock/base/error.h"
 #include "redlock/base/note.h"
 #include "redlock/base/text.h"
 #include "redlock/cli/common/loop.h"
+#include "redlock/cli/common/question.h"
 #include "redlock/cli/common/remark.h"
 #include "redlock/cli/common/session.h"
 #include "redlock/client/inspect.h"
@@ -44,8 +43,9 @@ struct revoking {
     struct revoke revoke;
     char state[REDLOCK_MASTERS_MAX][WIRE_STATE_MAX + 1];
     struct remark remarks[REDLOCK_MASTERS_MAX]; /* Why an answer is no help. */
-    enum query asked;                           /* The latest question. */
-    quorum_mask awaited, deleted;
+    struct question question;
+    enum query asked; /* The latest question. */
+    quorum_mask deleted;
 };
 
 /* ---- The text ---- */
@@ -84,15 +84,13 @@ static void write_key(struct revoking *r, const char *name)
 /* ---- Asking masters ---- */
 
 /* Why this answer is no help. */
-static struct remark take(struct revoking *r, unsigned m, enum query query,
-                          const struct reply *reply)
+static struct remark read_answer(struct revoking *r, unsigned m, enum query query,
+                                 const struct reply *reply)
 {
     const struct remark none = {MSG_NONE, ""};
     struct revoke_seen seen;
     struct revoke_done done;
 
-    if (reply == NULL)
-        return (struct remark){MSG_NO_CONNECTION, "the connection broke"};
     if (query == QUERY_READ && revocation_read(reply, r->state[m], &seen)) {
         revoke_on_read(&r->revoke, m, &seen);
         return r->revoke.is_guarded && seen.version == 0
@@ -120,15 +118,11 @@ static struct remark take(struct revoking *r, unsigned m, enum query query,
     return none;
 }
 
-/* A late answer counts for nothing: what it says may be of another set than what was decided by. */
-static void on_answer(void *cookie, unsigned m, uint32_t query, const struct reply *reply)
+static void take(void *asker, unsigned m, uint32_t query, const struct reply *reply)
 {
-    struct revoking *r = cookie;
+    struct revoking *r = asker;
 
-    if (query != r->asked || (r->awaited & mask_of(m)) == 0)
-        return;
-    r->awaited &= (quorum_mask)~mask_of(m);
-    r->remarks[m] = take(r, m, (enum query)query, reply);
+    r->remarks[m] = read_answer(r, m, (enum query)query, reply);
 }
 
 static size_t write_query(const struct revoking *r, unsigned m, enum query query,
@@ -182,30 +176,33 @@ static bool masters_are_coming(void *arg)
     return client.connecting != 0;
 }
 
-static bool is_awaiting(void *arg)
+static void send(void *asker, unsigned m)
 {
-    const struct revoking *r = arg;
-
-    return r->awaited != 0;
-}
-
-/* A master whose answer comes too late is left out: it may do what it was asked to do. */
-static void ask(struct revoking *r, quorum_mask masters, enum query query)
-{
-    const struct inspect_client client = inspect_client(r->session.rl);
+    struct revoking *r = asker;
     char buf[WIRE_MAX];
 
+    question_write(&r->question, m, r->asked, buf, write_query(r, m, r->asked, buf));
+}
+
+/* Ask those of the masters whose links are up.  A late answer counts for nothing: what it says may
+ * be of another set than what was decided by.  That master may do what it was asked to do. */
+static void ask(struct revoking *r, quorum_mask masters, enum query query)
+{
+    masters &= inspect_client(r->session.rl).linked;
     r->asked = query;
-    for (unsigned m = 0; m < client.masters; m++) {
-        if (!(client.linked & masters & mask_of(m)))
-            continue;
-        r->awaited |= mask_of(m);
-        r->remarks[m] = (struct remark){MSG_NO_ANSWER, "no answer in time"};
-        inspect_query(r->session.rl, m, query, buf, write_query(r, m, query, buf));
-    }
-    cli_linger(r->session.loop, is_awaiting, r,
-               r->cli->connect_timeout_ms + r->cli->reply_timeout_ms);
-    r->awaited = 0;
+    r->question = (struct question){
+        .rl = r->session.rl,
+        .loop = r->session.loop,
+        .cli = r->cli,
+        .left_out = (quorum_mask)~masters,
+        .asker = r,
+        .send = send,
+        .take = take,
+    };
+    question_ask(&r->question);
+    for (unsigned m = 0; m < r->question.masters; m++)
+        if (r->question.of[m].why.why != WHY_NONE)
+            r->remarks[m] = question_why(&r->question, m);
 }
 
 /* ---- Messages ---- */
@@ -283,14 +280,6 @@ static int refuse(const struct revoking *r, enum revoke_status status)
 
 /* ---- The question ---- */
 
-/* How often to look for an answer.  Chosen: a person does not notice. */
-#define LOOK_EVERY_S 0.05
-
-static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
-{
-    (void)loop, (void)timer, (void)events; /* It only wakes the loop. */
-}
-
 static bool has_input(void)
 {
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -302,13 +291,9 @@ static bool has_input(void)
 static bool is_answered_yes(struct revoking *r)
 {
     char line[16] = "";
-    ev_timer look;
 
-    ev_timer_init(&look, on_look, LOOK_EVERY_S, LOOK_EVERY_S);
-    ev_timer_start(r->session.loop, &look);
     while (!has_input() && r->session.signal == 0)
-        ev_run(r->session.loop, EVRUN_ONCE);
-    ev_timer_stop(r->session.loop, &look);
+        session_turn(&r->session, DRIFT_NEVER);
     if (r->session.signal != 0 || fgets(line, sizeof line, stdin) == NULL)
         return false;
     return strcmp(line, "y\n") == 0 || strcmp(line, "yes\n") == 0;
@@ -441,7 +426,6 @@ static int run(struct revoking *r)
         return session_signal_exit(&r->session);
     client = inspect_client(r->session.rl);
     revoke_init(&r->revoke, &client.lists, client.restart_guard, client.set_version);
-    inspect_listen(r->session.rl, on_answer, r);
     ask(r, members_all(&client.lists), QUERY_READ);
     status = revoke_choose(&r->revoke);
     code = refuse(r, status);
@@ -479,7 +463,6 @@ int revoke_run(struct cli *cli, const char *name, const struct revoke_wanted *wa
     if (code != CLI_OK)
         return code;
     code = run(&r);
-    inspect_listen(r.session.rl, NULL, NULL);
     session_close(&r.session);
     return code;
 }

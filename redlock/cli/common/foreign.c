@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "redlock/base/note.h"
-#include "redlock/cli/common/query.h"
 #include "redlock/client/inspect.h"
 #include "redlock/wire/keys.h"
 #include "redlock/wire/reply.h"
@@ -53,7 +52,7 @@ const char *foreign_slots(const char *text, unsigned slots)
  * Otherwise a client may hold it on those masters. */
 static bool is_everywhere(const struct foreign *foreign, unsigned i)
 {
-    const struct members lists = inspect_client(foreign->rl).lists;
+    const struct members lists = inspect_client(foreign->question.rl).lists;
 
     return !members_decide(&lists, members_all(&lists) & (quorum_mask)~foreign->found[i]);
 }
@@ -67,8 +66,8 @@ static void tell(struct foreign *foreign, unsigned i, const char *key, const cha
                    "the key %s on %s is %s, which redlock did not write%s there, or use another "
                    "name",
                    cli_show_name(key, shown),
-                   cli_show_masters(foreign->rl, foreign->found[i], masters), foreign->types[i],
-                   more);
+                   cli_show_masters(foreign->question.rl, foreign->found[i], masters),
+                   foreign->types[i], more);
     if (!foreign->is_told)
         cli_say(MSG_FOREIGN_KEY, "%s", foreign->said);
     foreign->is_told = true;
@@ -89,8 +88,9 @@ static void judge_slots(struct foreign *foreign)
 }
 
 /* All have answered that will: then all masters with the key are named. */
-static void judge(struct foreign *foreign)
+static void judge(void *asker)
 {
+    struct foreign *foreign = asker;
     const struct cli_names *names = foreign->names;
     char queue[KEY_MAX];
 
@@ -131,7 +131,7 @@ static void take_holder(struct foreign_holder *holder, unsigned m, const char *s
 /* Only the first name that is held is of interest: the lock waits for it. */
 void foreign_tell_holder(const struct foreign *foreign)
 {
-    const struct inspect_client client = inspect_client(foreign->rl);
+    const struct inspect_client client = inspect_client(foreign->question.rl);
     char name[CLI_NAMES_SHOWN_MAX], shown[CLI_NAMES_SHOWN_MAX];
 
     for (size_t i = 0; i < foreign->names->len; i++) {
@@ -147,8 +147,10 @@ void foreign_tell_holder(const struct foreign *foreign)
     }
 }
 
-static void take(struct foreign *foreign, unsigned m, uint32_t query, const char *text)
+static void take(void *asker, unsigned m, uint32_t query, const struct reply *reply)
 {
+    struct foreign *foreign = asker;
+    const char *text = reply->type == REPLY_TEXT ? reply->text : "";
     unsigned i = query == QUERY_QUEUE ? 1 : query; /* With a queue there is one name. */
 
     if (query == QUERY_SLOTS) {
@@ -163,16 +165,6 @@ static void take(struct foreign *foreign, unsigned m, uint32_t query, const char
     (void)snprintf(foreign->types[i], sizeof foreign->types[i], "%s", text);
 }
 
-static void on_answer(void *cookie, unsigned m, uint32_t query, const struct reply *reply)
-{
-    struct foreign *foreign = cookie;
-
-    if (reply != NULL && reply->type == REPLY_TEXT)
-        take(foreign, m, query, reply->text);
-    if (--foreign->answers_left == 0)
-        judge(foreign);
-}
-
 /* ---- Asking ---- */
 
 static void ask(struct foreign *foreign, unsigned m, uint32_t query, const char *script,
@@ -181,12 +173,13 @@ static void ask(struct foreign *foreign, unsigned m, uint32_t query, const char 
     char slots[12];
 
     (void)snprintf(slots, sizeof slots, "%u", foreign->slots);
-    foreign->answers_left++;
-    query_send(foreign->rl, m, query, (const char *const[]){"EVAL", script, "1", key, slots, NULL});
+    question_send(&foreign->question, m, query,
+                  (const char *const[]){"EVAL", script, "1", key, slots, NULL});
 }
 
-static void ask_master(struct foreign *foreign, unsigned m)
+static void ask_master(void *asker, unsigned m)
 {
+    struct foreign *foreign = asker;
     const struct cli_names *names = foreign->names;
     char key[KEY_MAX];
 
@@ -203,56 +196,54 @@ static void ask_master(struct foreign *foreign, unsigned m)
     }
 }
 
-static void begin(struct foreign *foreign)
+/* Only masters whose links are up now are asked. */
+static void begin(struct foreign *foreign, void (*ask_now)(struct question *question))
 {
-    const struct inspect_client client = inspect_client(foreign->rl);
-
     memset(foreign->found, 0, sizeof foreign->found);
     memset(foreign->holders, 0, sizeof foreign->holders);
-    foreign->answers_left = 0;
     foreign->keeps = false;
-    inspect_listen(foreign->rl, on_answer, foreign);
-    for (unsigned m = 0; m < client.masters; m++)
-        if ((client.linked & mask_of(m)) != 0)
-            ask_master(foreign, m);
+    foreign->question.left_out = (quorum_mask)~inspect_client(foreign->question.rl).linked;
+    ask_now(&foreign->question);
 }
 
 static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
 {
     (void)loop, (void)events;
-    begin(timer->data);
+    begin(timer->data, question_begin);
 }
 
-void foreign_wait(struct foreign *foreign, struct ev_loop *loop, struct redlock *rl,
-                  const struct cli_names *names, const struct redlock_lock_options *opts)
+void foreign_wait(struct foreign *foreign, const struct cli *cli, struct ev_loop *loop,
+                  struct redlock *rl, const struct cli_names *names,
+                  const struct redlock_lock_options *opts)
 {
-    *foreign =
-        (struct foreign){.rl = rl, .names = names, .has_queue = opts->fair, .slots = opts->permits};
+    *foreign = (struct foreign){
+        .question = {.rl = rl,
+                     .loop = loop,
+                     .cli = cli,
+                     .limit_ms = cli->reply_timeout_ms,
+                     .asker = foreign,
+                     .send = ask_master,
+                     .take = take,
+                     .end = judge},
+        .names = names,
+        .has_queue = opts->fair,
+        .slots = opts->permits,
+    };
     ev_timer_init(&foreign->timer, on_timer, WAIT_S, 0);
     foreign->timer.data = foreign;
     ev_now_update(loop);
     ev_timer_start(loop, &foreign->timer);
 }
 
-static bool is_awaited(void *arg)
+bool foreign_find(struct foreign *foreign)
 {
-    const struct foreign *foreign = arg;
-
-    return foreign->answers_left > 0;
-}
-
-bool foreign_find(struct foreign *foreign, struct ev_loop *loop, uint32_t at_most_ms)
-{
-    ev_timer_stop(loop, &foreign->timer);
-    begin(foreign); /* What was found while the lock was waited for may be gone. */
-    cli_linger(loop, is_awaited, foreign, at_most_ms);
-    if (is_awaited(foreign))
-        judge(foreign);
+    ev_timer_stop(foreign->question.loop, &foreign->timer);
+    begin(foreign, question_ask); /* What was found while the lock was waited for may be gone. */
     return foreign->keeps;
 }
 
-void foreign_done(struct foreign *foreign, struct ev_loop *loop)
+void foreign_done(struct foreign *foreign)
 {
-    ev_timer_stop(loop, &foreign->timer);
-    inspect_listen(foreign->rl, NULL, NULL);
+    ev_timer_stop(foreign->question.loop, &foreign->timer);
+    inspect_listen(foreign->question.rl, NULL, NULL);
 }

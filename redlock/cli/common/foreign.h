@@ -10,6 +10,7 @@
 
 #include "redlock/base/mask.h"
 #include "redlock/cli/common/cli.h"
+#include "redlock/cli/common/question.h"
 
 /* Scripts that say what a key is if redlock did not write it, as "a hash", or nil.  They only read.
  * KEYS[1] is the name of a lock, and that of a queue. */
@@ -55,11 +56,10 @@ struct foreign_holder {
 
 /* One search on all masters. */
 struct foreign {
-    struct redlock *rl;
+    struct question question;
     const struct cli_names *names;
     bool has_queue;
     unsigned slots; /* The slots of a semaphore.  0: it is a lock. */
-    unsigned answers_left;
     /* For each name and then the queue, or for each slot: masters that have another key. */
     quorum_mask found[REDLOCK_PERMITS_MAX];
     char types[REDLOCK_NAMES_MAX + 1]
@@ -74,17 +74,18 @@ struct foreign {
 /* Begin a search when a lock has been waited for for a while.  A foreign key is reported once, if
  * so many masters have it that the others are no majority.  Otherwise a client may hold the lock on
  * the others. */
-void foreign_wait(struct foreign *foreign, struct ev_loop *loop, struct redlock *rl,
-                  const struct cli_names *names, const struct redlock_lock_options *opts);
+void foreign_wait(struct foreign *foreign, const struct cli *cli, struct ev_loop *loop,
+                  struct redlock *rl, const struct cli_names *names,
+                  const struct redlock_lock_options *opts);
 
-/* The call has ended.  Search once more, and wait for the answers, but at most at_most_ms.  True: a
- * foreign key keeps the lock from all clients now, and this was reported: foreign->said. */
-bool foreign_find(struct foreign *foreign, struct ev_loop *loop, uint32_t at_most_ms);
+/* The call has ended.  Search once more, and wait for the answers, but at most the reply timeout.
+ * True: a foreign key keeps the lock from all clients now, and this was reported: foreign->said. */
+bool foreign_find(struct foreign *foreign);
 
 /* After that: if a majority stores one holder with a note, report this note. */
 void foreign_tell_holder(const struct foreign *foreign);
 
 /* End the search. */
-void foreign_done(struct foreign *foreign, struct ev_loop *loop);
+void foreign_done(struct foreign *foreign);
 
 #endif /* REDLOCK_FOREIGN_H */

@@ -8,12 +8,13 @@
 #include "redlock/base/error.h"
 #include "redlock/cli/common/foreign.h"
 #include "redlock/cli/common/loop.h"
+#include "redlock/cli/common/question.h"
 #include "redlock/cli/common/refusal.h"
 #include "redlock/cli/common/remark.h"
-#include "redlock/cli/common/writes.h"
 #include "redlock/client/inspect.h"
 
-#define PATIENCE_S 5 /* Of a wait without a message.  Chosen: longer than most restarts. */
+#define TICK (100 * DRIFT_MS) /* Of progress, and of a person who types.  Chosen. */
+#define PATIENCE_S 5          /* Of a wait without a message.  Chosen: longer than most restarts. */
 
 /* Signals that end a program.  While a lock is being acquired, each of them cancels this.  While a
  * command runs, the command gets them. */
@@ -93,6 +94,24 @@ int session_signal_exit(const struct session *session)
 
 /* ---- Waiting ---- */
 
+static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)loop, (void)timer, (void)events; /* The timer only wakes the loop. */
+}
+
+void session_turn(struct session *session, drift_time wake_at)
+{
+    drift_span left = drift_until(inspect_client(session->rl).now, wake_at);
+    ev_timer tick;
+
+    left = left == 0 || left > TICK ? TICK : left;
+    ev_now_update(session->loop);
+    ev_timer_init(&tick, on_tick, (double)left / (double)DRIFT_S + 1e-4, 0);
+    ev_timer_start(session->loop, &tick);
+    ev_run(session->loop, EVRUN_ONCE);
+    ev_timer_stop(session->loop, &tick);
+}
+
 /* Until its witnesses have answered, a warming master seems to need more time than it does. */
 static bool masters_are_coming(void *arg)
 {
@@ -154,53 +173,26 @@ static drift_span warm_up(const struct session *session, quorum_mask refusing,
     return longest;
 }
 
-/* The answers of masters to a write that changes nothing. */
-struct trial {
-    unsigned left; /* Answers to come. */
-    quorum_mask refusing;
-    struct remark why[REDLOCK_MASTERS_MAX];
-};
-
-static void on_trial(void *arg, unsigned m, uint32_t query, const struct reply *reply)
-{
-    struct trial *trial = arg;
-    struct remark why;
-
-    (void)query;
-    trial->left--;
-    if (reply == NULL || (trial->refusing & mask_of(m)) || !writes_are_refused(reply, &why))
-        return;
-    trial->refusing |= mask_of(m);
-    trial->why[m] = why;
-}
-
-static bool is_tried(void *arg)
-{
-    const struct trial *trial = arg;
-
-    return trial->left > 0;
-}
-
 /* While too few masters may vote, none is asked for its vote: it may be full, too. */
-static void try_writes(const struct session *session, struct trial *ret_trial)
+static void try_writes(const struct session *session, struct question *ret_trial)
 {
-    const struct inspect_client client = inspect_client(session->rl);
-
-    *ret_trial = (struct trial){.left = 0};
-    inspect_listen(session->rl, on_trial, ret_trial);
-    for (unsigned m = 0; m < client.masters; m++)
-        if (client.linked & mask_of(m))
-            ret_trial->left += writes_ask(session->rl, m, 0);
-    cli_linger(session->loop, is_tried, ret_trial, session->cli->reply_timeout_ms);
-    inspect_listen(session->rl, NULL, NULL);
+    *ret_trial = (struct question){
+        .rl = session->rl,
+        .loop = session->loop,
+        .cli = session->cli,
+        .limit_ms = session->cli->reply_timeout_ms,
+        .left_out = (quorum_mask)~inspect_client(session->rl).linked,
+        .tries = true,
+    };
+    question_ask(ret_trial);
 }
 
-static void tell_of_refusing(const struct session *session, const struct trial *trial)
+static void tell_of_refusing(const struct session *session, const struct question *trial)
 {
-    for (unsigned m = 0; m < REDLOCK_MASTERS_MAX; m++)
-        if (trial->refusing & mask_of(m))
-            cli_say(trial->why[m].message, "master %u (%s): %s", m + 1,
-                    inspect_master(session->rl, m).name, trial->why[m].text);
+    for (unsigned m = 0; m < trial->masters; m++)
+        if (question_refusing(trial) & mask_of(m))
+            cli_say(trial->of[m].refusal.message, "master %u (%s): %s", m + 1,
+                    inspect_master(session->rl, m).name, trial->of[m].refusal.text);
     refusal_tell(session->cli, session->rl, false, NULL, session->doctor, session->has_more_names);
 }
 
@@ -209,7 +201,7 @@ static void tell_of_warming(const struct session *session)
     unsigned warming;
     bool alone = false;
     drift_span left = warm_up(session, 0, &warming, &alone);
-    struct trial trial;
+    struct question trial;
     const struct inspect_client client = inspect_client(session->rl);
     unsigned masters = mask_count(members_all(&client.lists));
     char wait[40] = "";
@@ -219,7 +211,7 @@ static void tell_of_warming(const struct session *session)
     if (left == 0 || session->status != REDLOCK_NOT_READY)
         return;
     try_writes(session, &trial);
-    left = warm_up(session, trial.refusing, &warming, &alone);
+    left = warm_up(session, question_refusing(&trial), &warming, &alone);
     if (left == 0) {
         tell_of_refusing(session, &trial);
         return;
@@ -360,16 +352,16 @@ static void await_lock(struct session *session, const struct cli_names *names,
     bool is_held;
     struct foreign foreign;
 
-    foreign_wait(&foreign, session->loop, session->rl, names, opts);
+    foreign_wait(&foreign, session->cli, session->loop, session->rl, names, opts);
     (void)wait_until_done(session);
     is_held = session->done && session->status == REDLOCK_CONTENDED;
     if (is_held || (session->done && cli_lacks_votes(session->status) && opts->fair))
-        session->is_foreign = foreign_find(&foreign, session->loop, session->cli->reply_timeout_ms);
+        session->is_foreign = foreign_find(&foreign);
     if (is_held && !session->is_foreign && !session->quiet)
         tell_of_holder(session, &foreign);
     else if (is_held && session->is_foreign && session->cli->json && !session->quiet)
         cli_print_failure_json(names, session->rl, MSG_FOREIGN_KEY, foreign.said);
-    foreign_done(&foreign, session->loop);
+    foreign_done(&foreign);
 }
 
 /* Report the masters that keep a lock from being acquired.  Report nothing if another client has

@@ -12,6 +12,7 @@
 
 #include <ev.h>
 
+#include "drift/drift.h"
 #include "redlock/cli/common/cli.h"
 
 enum { SESSION_SIGNALS_MAX = 8 };
@@ -48,6 +49,9 @@ int session_open(struct session *session, struct cli *cli);
 /* Wait until all masters that are not down have answered the releases, but at most the reply
  * timeout.  Then close all. */
 void session_close(struct session *session);
+
+/* Run the loop once: until wake_at, but at most a tick, and less if something happens. */
+void session_turn(struct session *session, drift_time wake_at);
 
 int session_lock(struct session *session, const struct cli_names *names,
                  const struct redlock_lock_options *opts, struct redlock_lease **ret_lease);

@@ -12,6 +12,7 @@
 
 #include "redlock/cli/doctor/exam.h"
 #include "redlock/cli/common/foreign.h"
+#include "redlock/cli/common/question.h"
 #include "redlock/cli/doctor/other_set.h"
 #include "redlock/cli/doctor/probe.h"
 #include "redlock/cli/doctor/rights.h"
@@ -55,9 +56,13 @@ static void take_greetings(struct exam *exam, struct talk *talk, struct handshak
         find_refusal(exam, &why); /* It has closed the connection for that. */
 }
 
+/* A vote that comes too late is none. */
 static void find_slow(struct exam *exam, const char *what, int64_t took_us)
 {
-    if (took_us > exam->reply_timeout_ms * INT64_C(1000) && !exam_has(exam, FIND_SLOW))
+    if (!question_is_late((drift_span)took_us * 1000, exam->reply_timeout_ms))
+        return;
+    exam->votes = false;
+    if (!exam_has(exam, FIND_SLOW))
         exam_find(exam, FIND_SLOW, "make reply_timeout_ms or --reply-timeout longer than that",
                   "%s %.1f ms, but the reply timeout is %u ms", what, (double)took_us / 1e3,
                   exam->reply_timeout_ms);

@@ -13,149 +13,76 @@
 #include <ev.h>
 
 #include "redlock/cli/common/loop.h"
-#include "redlock/cli/common/query.h"
-#include "redlock/cli/common/writes.h"
 #include "redlock/cli/list/page.h"
 #include "redlock/client/inspect.h"
 #include "redlock/wire/reply.h"
 
 #define KEYS_PER_STEP "200" /* A step takes a master about 0.1 ms; not measured. */
-#define TICKS_MAX 60        /* Chosen: then a minute has passed, with the usual timeouts. */
-
-enum query { QUERY_SCAN, QUERY_WRITES };
-
-struct scan {
-    bool asked; /* A step is under way. */
-    bool over;  /* No more steps follow. */
-    bool moved; /* A step was answered since the last tick. */
-    char cursor[LOCKS_CURSOR_MAX + 1];
-};
+#define LIMITS 60           /* Chosen: then a minute has passed, with the usual timeouts. */
 
 struct list {
-    struct cli *cli;
-    struct redlock *rl;
-    struct ev_loop *loop;
-    unsigned ticks;
-    struct scan scans[REDLOCK_MASTERS_MAX];
+    struct question question;
+    char cursors[REDLOCK_MASTERS_MAX][LOCKS_CURSOR_MAX + 1];
     struct page page;
 };
 
 /* ---- Scanning ---- */
 
-/* MSG_NONE: the scan is complete. */
-static void finish(struct list *list, unsigned m, struct remark remark)
+static void ask(void *asker, unsigned m)
 {
-    list->scans[m].over = true;
-    list->page.failed |= remark.message != MSG_NONE ? mask_of(m) : 0;
-    list->page.errors[m] = remark;
-}
-
-static void ask(struct list *list, unsigned m)
-{
+    struct list *list = asker;
     const char *const words[] = {
-        "EVAL", locks_script, "0", list->scans[m].cursor, KEYS_PER_STEP, list->page.all ? "1" : "0",
+        "EVAL", locks_script, "0", list->cursors[m], KEYS_PER_STEP, list->page.all ? "1" : "0",
         NULL};
 
-    list->scans[m].asked = true;
-    query_send(list->rl, m, QUERY_SCAN, words);
+    question_send(&list->question, m, 0, words);
 }
 
-static void on_answer(void *cookie, unsigned m, uint32_t query, const struct reply *reply)
+static void take(void *asker, unsigned m, uint32_t query, const struct reply *reply)
 {
-    struct list *list = cookie;
-    struct scan *scan = &list->scans[m];
+    struct list *list = asker;
 
-    if (scan->over)
-        return;
-    if (query == QUERY_WRITES && reply != NULL) {
-        (void)writes_are_refused(reply, &list->page.refusals[m]);
-        return;
-    }
-    scan->asked = false;
-    scan->moved = true;
-    if (reply == NULL) {
-        finish(list, m, inspect_master(list->rl, m).remark);
-        return;
-    }
-    switch (locks_take(&list->page.now.locks, m, list->page.pattern, reply, scan->cursor)) {
+    (void)query;
+    switch (locks_take(&list->page.now.locks, m, list->page.pattern, reply, list->cursors[m])) {
     case LOCKS_MORE:
         ask(list, m);
         break;
     case LOCKS_DONE:
-        finish(list, m, (struct remark){MSG_NONE, ""});
         break;
     case LOCKS_FULL:
-        finish(list, m,
-               (struct remark){MSG_NOT_SCANNED,
-                               "stores more locks than redlock lists: choose by a PATTERN"});
-        list->page.failed = mask_without(list->page.failed, m);
+        list->page.errors[m] = (struct remark){
+            MSG_NOT_SCANNED, "stores more locks than redlock lists: choose by a PATTERN"};
         break;
     case LOCKS_ODD:
-        finish(list, m, remark_of_reply("", reply));
+        list->page.errors[m] = remark_of_reply("", reply);
+        list->page.failed |= mask_of(m);
         break;
     }
 }
 
-/* Scan masters whose links are up, and give up masters whose links failed. */
-static void follow_links(struct list *list, const struct inspect_client *client)
-{
-    list->page.masters = client->masters; /* Members that the list does not name come later. */
-    for (unsigned m = 0; m < client->masters; m++) {
-        const struct scan *scan = &list->scans[m];
-
-        if (!scan->over && (client->unlinked & mask_of(m)) != 0) {
-            finish(list, m, inspect_master(list->rl, m).remark);
-        } else if (!scan->over && !scan->asked && (client->linked & mask_of(m)) != 0) {
-            writes_ask(list->rl, m, QUERY_WRITES);
-            ask(list, m);
-        }
-    }
-}
-
-/* True: the master has yet to say whether it may vote.  After the first tick nobody waits for it.
+/* True: the master has yet to say whether it may vote.  It is waited for in the first limit only.
  */
-static bool is_silent(const struct list *list, const struct inspect_client *client, unsigned m)
+static bool is_silent(void *asker, unsigned m)
 {
-    return list->ticks == 0 && client->restart_guard && (client->linked & mask_of(m)) != 0 &&
-           inspect_master(list->rl, m).look.number == 0;
-}
+    const struct question *question = &((struct list *)asker)->question;
 
-static bool is_scanning(void *arg)
-{
-    struct list *list = arg;
-    const struct inspect_client client = inspect_client(list->rl);
-
-    follow_links(list, &client);
-    for (unsigned m = 0; m < client.masters; m++)
-        if (!list->scans[m].over || is_silent(list, &client, m))
-            return true;
-    return false;
-}
-
-/* Give up masters that have not answered since the last tick, and at last all. */
-static void give_up_the_late(struct list *list)
-{
-    list->ticks++;
-    for (unsigned m = 0; m < list->page.masters; m++) {
-        if (!list->scans[m].over && (!list->scans[m].moved || list->ticks == TICKS_MAX))
-            finish(list, m, (struct remark){MSG_NO_ANSWER, "does not answer in time"});
-        list->scans[m].moved = false;
-    }
+    return question->limits_passed == 0 && inspect_client(question->rl).restart_guard &&
+           inspect_master(question->rl, m).is_linked &&
+           inspect_master(question->rl, m).look.number == 0;
 }
 
 static void scan_all(struct list *list)
 {
     page_turn(&list->page);
-    list->ticks = 0;
     for (unsigned m = 0; m < REDLOCK_MASTERS_MAX; m++)
-        list->scans[m] = (struct scan){.cursor = "0"};
-    inspect_listen(list->rl, on_answer, list);
-    while (is_scanning(list)) {
-        cli_linger(list->loop, is_scanning, list,
-                   list->cli->connect_timeout_ms + list->cli->reply_timeout_ms);
-        give_up_the_late(list);
+        (void)snprintf(list->cursors[m], sizeof list->cursors[m], "0");
+    question_ask(&list->question);
+    for (unsigned m = 0; m < list->question.masters; m++) {
+        if (list->question.of[m].why.why == WHY_NONE)
+            continue;
+        list->page.errors[m] = question_why(&list->question, m);
+        list->page.failed |= mask_of(m);
     }
-    inspect_listen(list->rl, NULL, NULL);
 }
 
 /* ---- The command ---- */
@@ -172,16 +99,17 @@ static int scan_and_print(struct list *list)
 
     for (;;) {
         scan_all(list);
-        code = page_print(&list->page, list->rl);
+        code = page_print(&list->page);
         if (!list->page.watch || (code != CLI_OK && code != CLI_UNREACHABLE))
             return code;
-        cli_linger(list->loop, is_always, NULL, 1000);
+        cli_linger(list->question.loop, is_always, NULL, 1000);
     }
 }
 
 static int list_main(struct cli *cli, int argc, char **argv)
 {
-    struct list list = {.cli = cli};
+    struct list list = {.page.question = &list.question};
+    struct question *question = &list.question;
     char *pattern = NULL;
     int option, code;
 
@@ -192,18 +120,27 @@ static int list_main(struct cli *cli, int argc, char **argv)
         list.page.pattern = pattern = cli_pattern(cli, argv[optind]);
     }
     list.page.json = cli->json;
-    list.loop = loop_new();
-    if (list.loop == NULL)
+    *question = (struct question){
+        .loop = loop_new(),
+        .cli = cli,
+        .limits = LIMITS,
+        .tries = true,
+        .asker = &list,
+        .send = ask,
+        .take = take,
+        .waits = is_silent,
+    };
+    if (question->loop == NULL)
         return CLI_INTERNAL;
-    code = cli_open(cli, list.loop, &list.rl);
+    code = cli_open(cli, question->loop, &question->rl);
     if (code == CLI_OK) {
-        inspect_look_only(list.rl); /* A list with a mistake must not change markers. */
+        inspect_look_only(question->rl); /* A list with a mistake must not change markers. */
         code = scan_and_print(&list);
     }
-    (void)redlock_close(list.rl);
+    (void)redlock_close(question->rl);
     page_done(&list.page);
     free(pattern);
-    ev_loop_destroy(list.loop);
+    ev_loop_destroy(question->loop);
     return code;
 }
 

@@ -57,7 +57,7 @@ void page_turn(struct page *page)
     page->now = oldest;
     forget(&page->now);
     page->failed = 0;
-    memset(page->refusals, 0, sizeof page->refusals);
+    memset(page->errors, 0, sizeof page->errors);
 }
 
 void page_done(struct page *page)
@@ -233,7 +233,7 @@ static void print_sums(const struct view *view)
     const struct page_scan *now = &page->now, *before = &page->before;
     double seconds = (double)(now->at - before->at) / 1e9;
     quorum_mask members = members_all(&view->lists); /* A closed set has none. */
-    quorum_mask all = members != 0 ? members : members_first(page->masters).to;
+    quorum_mask all = members != 0 ? members : members_first(page->question->masters).to;
     char held[160] = "it is not known which locks are held", rates[64] = "";
 
     if (view->is_known) {
@@ -257,13 +257,11 @@ static void print_sums(const struct view *view)
 /* Why a master that was scanned may not vote. */
 static struct remark why_not_up(const struct view *view, unsigned m)
 {
-    const struct inspect_master master = inspect_master(view->rl, m);
+    const struct remark why = question_no_vote(view->page->question, m);
 
     if (view->page->errors[m].message != MSG_NONE || (view->up & mask_of(m)) != 0)
         return (struct remark){MSG_NONE, ""};
-    if (view->page->refusals[m].message != MSG_NONE)
-        return view->page->refusals[m];
-    return master.is_barred ? master.clock : master.remark;
+    return why.message != MSG_NONE ? why : inspect_master(view->rl, m).remark;
 }
 
 /* On a page, a message is a line of the page.  It does not say again what the one before says. */
@@ -289,7 +287,9 @@ static void say(struct view *view, unsigned m, enum msg message, const char *wha
 
 static void print_errors(struct view *view)
 {
-    for (unsigned m = 0; m < view->page->masters; m++) {
+    const char *decides;
+
+    for (unsigned m = 0; m < view->page->question->masters; m++) {
         const struct remark why = why_not_up(view, m);
 
         if (inspect_master(view->rl, m).is_elsewhere)
@@ -299,6 +299,13 @@ static void print_errors(struct view *view)
         if (view->page->errors[m].message != MSG_NONE)
             say(view, m, MSG_NOT_SCANNED, "is not scanned", &view->page->errors[m]);
     }
+    if (may_grant(view, view->up))
+        return;
+    decides = message_id(question_decides(view->page->question));
+    if (view->page->screen.is_page)
+        screen_line(&view->page->screen, SCREEN_RED, "see `redlock help %s`", decides);
+    else
+        cli_hint("see `redlock help %s`", decides);
 }
 
 static void print_rows(struct view *view)
@@ -383,7 +390,7 @@ static void print_json(const struct view *view)
         print_json_row(&view->page->now.rows[i]);
     }
     (void)printf("],\"masters\":[");
-    for (unsigned m = 0, shown = 0; m < view->page->masters; m++) {
+    for (unsigned m = 0, shown = 0; m < view->page->question->masters; m++) {
         const struct inspect_master master = inspect_master(view->rl, m);
         struct remark why = why_not_up(view, m);
 
@@ -414,20 +421,19 @@ static quorum_mask find_telling(struct redlock *rl, const struct inspect_client 
     return unfounded_is_new(rl) ? client->linked : up;
 }
 
-int page_print(struct page *page, struct redlock *rl)
+int page_print(struct page *page)
 {
+    struct redlock *rl = page->question->rl;
     const struct inspect_client client = inspect_client(rl);
     struct view view = {.page = page, .rl = rl, .lists = client.lists};
-    quorum_mask refusing = 0, barred = 0;
     int code;
 
-    for (unsigned m = 0; m < client.masters; m++) {
-        refusing |= page->refusals[m].message != MSG_NONE ? mask_of(m) : 0;
-        barred |= inspect_master(rl, m).is_barred ? mask_of(m) : 0;
-    }
-    view.tells = find_telling(rl, &client);
-    view.up = view.tells & (quorum_mask) ~(refusing | barred);
-    view.founds_none = unfounded_is_stuck(&client, client.linked & (quorum_mask)~refusing);
+    view.tells = view.up = find_telling(rl, &client);
+    for (unsigned m = 0; m < client.masters; m++)
+        if (question_no_vote(page->question, m).message != MSG_NONE)
+            view.up = mask_without(view.up, m);
+    view.founds_none = unfounded_is_stuck(
+        &client, client.linked & (quorum_mask)~question_refusing(page->question));
     view.is_known = members_decide(&view.lists, view.tells & (quorum_mask)~page->failed);
     page->now.at = view.is_known ? client.now : 0;
     page->now.rows_len = locks_agree(&page->now.locks, &view.lists, view.tells, &page->now.rows);

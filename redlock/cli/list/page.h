@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "drift/drift.h"
+#include "redlock/cli/common/question.h"
 #include "redlock/cli/common/remark.h"
 #include "redlock/cli/list/locks.h"
 #include "redlock/cli/list/screen.h"
@@ -25,11 +26,10 @@ struct page {
     bool all; /* Also guesses, and locks that less than a majority stores. */
     bool json;
     bool watch;
-    const char *pattern; /* NULL: all names. */
-    unsigned masters;
-    struct remark errors[REDLOCK_MASTERS_MAX];   /* Why a scan is not complete. */
-    quorum_mask failed;                          /* Masters whose scan ended with an error. */
-    struct remark refusals[REDLOCK_MASTERS_MAX]; /* Why a master refuses writes. */
+    const char *pattern;                       /* NULL: all names. */
+    struct remark errors[REDLOCK_MASTERS_MAX]; /* Why a scan is not complete. */
+    quorum_mask failed;                        /* Masters whose scan ended with an error. */
+    const struct question *question;
     struct page_scan now, before;
     struct screen screen;
 };
@@ -38,7 +38,7 @@ struct page {
 void page_turn(struct page *page);
 
 /* Print what the scans have found, and flush it.  Returns an exit code. */
-int page_print(struct page *page, struct redlock *rl);
+int page_print(struct page *page);
 void page_done(struct page *page);
 
 #endif /* REDLOCK_PAGE_H */

@@ -12,8 +12,6 @@
 #include "redlock/cli/set/operate.h"
 #include "redlock/cli/set/wish.h"
 
-#define TICK_S 0.1 /* The loop turns at least so often.  Chosen. */
-
 /* Chosen: an attempt takes milliseconds, and two operators get out of step soon. */
 #define LOOK_EVERY (200 * DRIFT_MS)
 #define PAUSE_MIN (50 * DRIFT_MS)
@@ -257,15 +255,10 @@ static const char *state_of(const struct change *change)
 
 /* ---- The loop ---- */
 
-static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
-{
-    (void)loop, (void)timer, (void)events;
-}
-
-static int loop(struct driver *driver, ev_timer *tick, struct config *ret_list)
+static int loop(struct driver *driver, struct config *ret_list)
 {
     struct session *session = &driver->op.survey->session;
-    drift_time wake_at, now;
+    drift_time wake_at;
 
     while (session->signal == 0) {
         switch (operate_step(&driver->op, randombytes_random(), &wake_at)) {
@@ -279,13 +272,7 @@ static int loop(struct driver *driver, ev_timer *tick, struct config *ret_list)
             return end(&driver->op, CHANGE_OVERTAKEN, ret_list);
         }
         tell(driver);
-        now = now_of(&driver->op);
-        tick->repeat = TICK_S;
-        if (wake_at > now && (double)(wake_at - now) < TICK_S * (double)DRIFT_S)
-            tick->repeat = (double)(wake_at - now) / (double)DRIFT_S + 1e-4;
-        ev_now_update(session->loop);
-        ev_timer_again(session->loop, tick);
-        ev_run(session->loop, EVRUN_ONCE);
+        session_turn(session, wake_at);
     }
     cli_say(MSG_INTERRUPTED, "interrupted: %s: run the command again, and it goes on",
             state_of(&driver->op.change));
@@ -308,7 +295,6 @@ int driver_run(struct survey *survey, const struct config *list, bool allows_eve
         .pause_min = PAUSE_MIN,
         .pause_max = PAUSE_MAX,
     };
-    ev_timer tick;
     int code;
 
     redlock_options_init(&defaults);
@@ -316,9 +302,7 @@ int driver_run(struct survey *survey, const struct config *list, bool allows_eve
     config.drift.fixed = defaults.drift_fixed_ms * DRIFT_MS;
     if (!operate_begin(&driver.op, survey, &wish, &config))
         return end(&driver.op, CHANGE_NO_ROOM, ret_list);
-    ev_timer_init(&tick, on_tick, 0, TICK_S);
-    code = loop(&driver, &tick, ret_list);
-    ev_timer_stop(survey->session.loop, &tick);
+    code = loop(&driver, ret_list);
     operate_end(&driver.op);
     return code;
 }

@@ -12,12 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <ev.h>
-
 #include "redlock/cli/set/marker.h"
 #include "redlock/cli/common/remark.h"
+#include "redlock/cli/common/question.h"
 #include "redlock/cli/common/refusal.h"
-#include "redlock/cli/common/writes.h"
 #include "redlock/cli/common/session.h"
 #include "redlock/cli/common/unfounded.h"
 #include "redlock/client/inspect.h"
@@ -26,7 +24,6 @@
 #include "redlock/wire/answer.h"
 #include "redlock/wire/reply.h"
 
-#define TICK_S 0.2 /* Between two updates of the progress.  Chosen. */
 #define LINE_MAX_LEN 160
 
 /* A founder pauses for up to 2 s between two attempts, and several clients may be in each other's
@@ -34,11 +31,10 @@
 #define ALL_ANSWER (5 * DRIFT_S)
 enum { SET_WHY_MAX = 600 };
 
-enum query { QUERY_USED, QUERY_SET, QUERY_LOOK, QUERY_GIVE, QUERY_WRITES };
+enum query { QUERY_USED, QUERY_SET, QUERY_LOOK, QUERY_GIVE };
 
-/* What a master answered: with --new, or when it was asked whether it takes writes. */
+/* What a master answered with --new. */
 struct said {
-    unsigned owing; /* Answers that are to come. */
     bool is_used;
     bool is_claimed;
     struct remark belongs;  /* Which set or claim it belongs to, for a message. */
@@ -50,9 +46,11 @@ struct init {
     struct session session;
     struct redlock *rl;
     unsigned masters;
-    quorum_mask told;     /* Masters that were reported as warming. */
-    quorum_mask refusing; /* Masters that refuse writes. */
-    drift_time stuck;     /* Since when there is nothing to wait for.  0: there is something. */
+    struct question question;
+    enum query query;    /* Of the question. */
+    quorum_mask told;    /* Masters that were reported as warming. */
+    quorum_mask no_vote; /* Masters that give no vote, as question_no_vote() says. */
+    drift_time stuck;    /* Since when there is nothing to wait for.  0: there is something. */
     bool shows_progress;
     struct said said[REDLOCK_MASTERS_MAX];
     char list[CONFIG_TEXT_MAX + 1]; /* With --new: what a claim of this list says. */
@@ -68,7 +66,7 @@ static bool may_vote(const struct init *init, unsigned m)
     const struct inspect_master master = master_of(init, m);
 
     return master.is_linked && master.look.number != 0 && master.look.ready && !master.is_copy &&
-           !inspect_client(init->rl).is_closed && (init->refusing & mask_of(m)) == 0 &&
+           !inspect_client(init->rl).is_closed && (init->no_vote & mask_of(m)) == 0 &&
            (inspect_client(init->rl).members & mask_of(m)) != 0;
 }
 
@@ -185,11 +183,6 @@ static int tell_end(const struct init *init, unsigned voters)
     return cli_flush_output();
 }
 
-static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
-{
-    (void)loop, (void)timer, (void)events;
-}
-
 /* ---- Waiting ---- */
 
 /* A clock that is wrong is not waited for: it may stay so. */
@@ -285,14 +278,6 @@ static void say_why_no_set(const struct init *init)
 
 /* ---- Asking ---- */
 
-static void take_down(const struct init *init, unsigned m, struct said *said)
-{
-    const struct remark remark = master_of(init, m).remark;
-
-    said->remark =
-        remark.message != MSG_NONE ? remark : (struct remark){MSG_NO_CONNECTION, "is down"};
-}
-
 /* A claim of our own list is of a client that is about to found this set. */
 static bool take_set(const struct init *init, struct said *said, const struct reply *reply)
 {
@@ -313,18 +298,13 @@ static bool take_set(const struct init *init, struct said *said, const struct re
     return true;
 }
 
-static void on_answer(void *cookie, unsigned master, uint32_t query, const struct reply *reply)
+static void take(void *asker, unsigned master, uint32_t query, const struct reply *reply)
 {
-    struct init *init = cookie;
+    struct init *init = asker;
     struct said *said = &init->said[master];
     struct marker marker;
 
-    said->owing -= said->owing > 0;
-    if (query == QUERY_WRITES && reply != NULL)
-        init->refusing |= writes_are_refused(reply, &said->remark) ? mask_of(master) : 0;
-    else if (reply == NULL)
-        take_down(init, master, said);
-    else if (reply->type != REPLY_ERROR && (enum query)query == QUERY_USED)
+    if (reply->type != REPLY_ERROR && (enum query)query == QUERY_USED)
         said->is_used = reply->type != REPLY_NIL;
     else if ((enum query)query == QUERY_SET ? !take_set(init, said, reply)
                                             : !marker_parse(reply, &marker))
@@ -371,46 +351,19 @@ static size_t write_query(const struct init *init, unsigned m, enum query query,
     case QUERY_LOOK:
         return marker_look(buf, &info, max_ttl_ms, 0, 0);
     case QUERY_GIVE:
-    case QUERY_WRITES: /* See ask(). */
         break;
     }
     return marker_give(buf, &info, max_ttl_ms, init->said[m].look.number, find_floor(init),
                        init->list);
 }
 
-static void ask(struct init *init, unsigned m, enum query query)
+static void ask(void *asker, unsigned m)
 {
-    const struct inspect_master master = master_of(init, m);
+    struct init *init = asker;
     char command[WIRE_MAX];
 
-    init->said[m].owing = master.is_linked;
-    if (!master.is_linked)
-        take_down(init, m, &init->said[m]);
-    else if (query == QUERY_WRITES)
-        init->said[m].owing = writes_ask(init->rl, m, QUERY_WRITES);
-    else
-        inspect_query(init->rl, m, query, command, write_query(init, m, query, command));
-}
-
-static bool all_answered(const struct init *init)
-{
-    for (unsigned m = 0; m < init->masters; m++)
-        if (init->said[m].owing > 0)
-            return false;
-    return true;
-}
-
-/* Query all masters, and wait for the answers. */
-static void gather(struct init *init, enum query query)
-{
-    drift_time until = drift_add(now_of(init), init->session.cli->connect_timeout_ms * DRIFT_MS);
-
-    inspect_listen(init->rl, on_answer, init);
-    for (unsigned m = 0; m < init->masters; m++)
-        ask(init, m, query);
-    while (!all_answered(init) && init->session.signal == 0 && now_of(init) < until)
-        ev_run(init->session.loop, EVRUN_ONCE);
-    inspect_listen(init->rl, NULL, NULL);
+    question_write(&init->question, m, init->query, command,
+                   write_query(init, m, init->query, command));
 }
 
 /* Returns CLI_OK if all answered without an error. */
@@ -418,17 +371,17 @@ static int ask_all(struct init *init, enum query query)
 {
     int code = CLI_OK;
 
-    gather(init, query);
+    init->query = query;
+    question_ask(&init->question);
     if (init->session.signal != 0)
         return session_signal_exit(&init->session);
     for (unsigned m = 0; m < init->masters; m++) {
-        const struct said *said = &init->said[m];
+        const struct remark why = question_why(&init->question, m);
+        const struct remark *said = why.message != MSG_NONE ? &why : &init->said[m].remark;
 
-        if (said->owing == 0 && said->remark.message == MSG_NONE)
+        if (said->message == MSG_NONE)
             continue;
-        say_of(init, m,
-               said->owing == 0 ? said->remark
-                                : (struct remark){MSG_NO_ANSWER, "does not answer in time"});
+        say_of(init, m, *said);
         code = CLI_UNREACHABLE;
     }
     return code;
@@ -511,7 +464,7 @@ static void write_list(struct init *init)
 static int connect_all(struct init *init)
 {
     while (is_connecting(init) && init->session.signal == 0)
-        ev_run(init->session.loop, EVRUN_ONCE);
+        session_turn(&init->session, DRIFT_NEVER);
     if (init->session.signal != 0)
         return session_signal_exit(&init->session);
     for (unsigned m = 0; m < init->masters; m++) {
@@ -574,20 +527,23 @@ static int wait_for_all(struct init *init)
             show_progress(init);
         else
             tell_of_warming(init);
-        ev_run(session->loop, EVRUN_ONCE);
+        session_turn(session, DRIFT_NEVER);
     }
     if (init->shows_progress)
         (void)fputs("\r\033[K", stderr);
     if (session->signal != 0)
         return session_signal_exit(session);
-    gather(init, QUERY_WRITES);
+    init->question.tries = true;
+    init->question.send = NULL;
+    question_ask(&init->question);
     for (unsigned m = 0; m < init->masters; m++) {
-        const struct inspect_master master = master_of(init, m);
+        const struct remark why = question_no_vote(&init->question, m);
 
-        if (init->refusing & mask_of(m))
-            say_of(init, m, init->said[m].remark);
-        if (may_vote(init, m) && master.is_barred)
-            say_of(init, m, master.clock);
+        if (why.message == MSG_NONE ||
+            !(may_vote(init, m) || (question_refusing(&init->question) & mask_of(m)) != 0))
+            continue;
+        say_of(init, m, why);
+        init->no_vote |= mask_of(m);
     }
     all = count_voters(init) == mask_count(voters_of(init));
     for (unsigned m = 0; m < init->masters; m++)
@@ -610,7 +566,7 @@ static int wait_for_all(struct init *init)
 
 /* With --new, this runs first without the restart guard, which would install epochs before our
  * queries.  Then the masters become a set.  The list is wiped when a client is opened. */
-static int run(struct init *init, struct cli *cli, ev_timer *tick, bool at_once)
+static int run(struct init *init, struct cli *cli, bool at_once)
 {
     const char *guard = cli->restart_guard;
     char *list = at_once && cli->masters != NULL ? strdup(cli->masters) : NULL;
@@ -625,10 +581,17 @@ static int run(struct init *init, struct cli *cli, ev_timer *tick, bool at_once)
         return code;
     init->rl = init->session.rl;
     init->masters = inspect_client(init->rl).masters;
+    init->question = (struct question){
+        .rl = init->rl,
+        .loop = init->session.loop,
+        .cli = cli,
+        .signal = &init->session.signal,
+        .asker = init,
+        .send = ask,
+        .take = take,
+    };
     init->shows_progress = isatty(STDERR_FILENO) != 0 && !cli->verbose;
-    ev_timer_start(init->session.loop, tick);
     code = at_once ? give_at_once(init) : wait_for_all(init);
-    ev_timer_stop(init->session.loop, tick);
     session_close(&init->session);
     return code;
 }
@@ -637,7 +600,6 @@ static int init_main(struct cli *cli, int argc, char **argv)
 {
     struct init init = {.told = 0};
     bool at_once = false;
-    ev_timer tick;
     int code = CLI_OK;
 
     while (cli_getopt(cli, argc, argv, false) != -1)
@@ -645,11 +607,10 @@ static int init_main(struct cli *cli, int argc, char **argv)
     cli_need_arguments(cli, argc, argv, 0, "none");
     if (!cli_is_guarded(cli))
         cli_usage_error(cli, "the restart guard is off, and without it every master may vote");
-    ev_timer_init(&tick, on_tick, TICK_S, TICK_S);
     if (at_once)
-        code = run(&init, cli, &tick, true);
+        code = run(&init, cli, true);
     if (code == CLI_OK)
-        code = run(&init, cli, &tick, false);
+        code = run(&init, cli, false);
     cli_forget_masters(cli);
     return code;
 }

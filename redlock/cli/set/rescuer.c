@@ -14,7 +14,6 @@
 #include "redlock/wire/ballot.h"
 #include "redlock/wire/reply.h"
 
-#define TICK_S 0.1 /* The loop turns at least so often.  Chosen. */
 #define LOOK_EVERY (500 * DRIFT_MS)
 #define PATIENCE (5 * DRIFT_S) /* Of a phase, until it is said who is waited for.  Chosen. */
 
@@ -212,11 +211,6 @@ static void tell(struct rescuer *op)
 
 /* ---- The loop ---- */
 
-static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
-{
-    (void)loop, (void)timer, (void)events;
-}
-
 static enum msg message_of(enum rescue_status status)
 {
     if (status == RESCUE_AHEAD)
@@ -238,7 +232,7 @@ static int end(const struct rescuer *op)
     return CLI_CHANGE;
 }
 
-static int loop(struct rescuer *op, ev_timer *tick)
+static int loop(struct rescuer *op)
 {
     struct session *session = &op->survey->session;
     struct rescue_actions actions;
@@ -253,12 +247,7 @@ static int loop(struct rescuer *op, ev_timer *tick)
             return end(op);
         send_all(op, &actions);
         tell(op);
-        tick->repeat = TICK_S;
-        if (actions.wake_at > now && (double)(actions.wake_at - now) < TICK_S * (double)DRIFT_S)
-            tick->repeat = (double)(actions.wake_at - now) / (double)DRIFT_S + 1e-4;
-        ev_now_update(session->loop);
-        ev_timer_again(session->loop, tick);
-        ev_run(session->loop, EVRUN_ONCE);
+        session_turn(session, actions.wake_at);
     }
     cli_say(
         MSG_INTERRUPTED,
@@ -287,7 +276,6 @@ int rescuer_run(struct survey *survey, struct config *list)
         .look_every = LOOK_EVERY,
     };
     struct redlock_options defaults;
-    ev_timer tick;
     int code;
 
     for (unsigned m = 0; m < survey->masters; m++)
@@ -306,9 +294,7 @@ int rescuer_run(struct survey *survey, struct config *list)
     op.closed = (struct config){.set = list->set, .version = config.closed};
     rescue_init(&op.rescue, &config);
     inspect_listen(survey->rl, on_answer, &op);
-    ev_timer_init(&tick, on_tick, 0, TICK_S);
-    code = loop(&op, &tick);
-    ev_timer_stop(survey->session.loop, &tick);
+    code = loop(&op);
     inspect_listen(survey->rl, NULL, NULL);
     return code;
 }

@@ -98,9 +98,7 @@ static struct remark why_no_vote(const struct survey *survey, unsigned m)
 
     if (why.message != MSG_NONE || m == survey->masters || is_copy(survey, m, &why))
         return why;
-    if (survey->of[m].refusal.message != MSG_NONE)
-        return survey->of[m].refusal;
-    return inspect_master(survey->rl, m).is_barred ? inspect_master(survey->rl, m).clock : why;
+    return survey->of[m].no_vote;
 }
 
 static bool grants(const struct survey *survey, quorum_mask list)

@@ -11,13 +11,11 @@
 
 #include "redlock/base/list_file.h"
 #include "redlock/cli/common/remark.h"
-#include "redlock/cli/common/writes.h"
 #include "redlock/cli/set/marker.h"
 #include "redlock/link/uri.h"
 #include "redlock/wire/answer.h"
 #include "redlock/wire/reply.h"
 
-#define TICK_S 0.05  /* The loop turns at least so often.  Chosen. */
 #define ROUNDS_MAX 4 /* Chosen: a configuration names all its members. */
 #define STOPS ", \t\r\n\v\f"
 
@@ -189,8 +187,6 @@ static void append_place(struct survey *survey, const struct config_member *memb
 
 /* ---- Asking ---- */
 
-enum query { QUERY_LOOK, QUERY_WRITES };
-
 /* "BALLOT CONFIG" */
 static bool take_accepted(const struct answer_set *set, struct config *ret_next)
 {
@@ -202,7 +198,7 @@ static bool take_accepted(const struct answer_set *set, struct config *ret_next)
     return true;
 }
 
-static bool take(struct survey_master *master, const struct reply *reply)
+static bool read_look(struct survey_master *master, const struct reply *reply)
 {
     struct answer_set set;
     struct marker marker;
@@ -221,91 +217,55 @@ static bool take(struct survey_master *master, const struct reply *reply)
     return set.accepted == NULL || take_accepted(&set, &master->next);
 }
 
-static void on_answer(void *cookie, unsigned m, uint32_t query, const struct reply *reply)
+static void take(void *asker, unsigned m, uint32_t query, const struct reply *reply)
 {
-    struct survey *survey = cookie;
+    struct survey *survey = asker;
     struct survey_master *master = &survey->of[m];
 
-    if (query == QUERY_WRITES) {
-        if (reply != NULL)
-            (void)writes_are_refused(reply, &master->refusal);
-        return;
-    }
-    master->answered = reply != NULL && reply->type != REPLY_ERROR && take(master, reply);
-    if (reply == NULL)
-        master->why = inspect_master(survey->rl, m).why;
-    else if (reply->type == REPLY_ERROR)
+    (void)query;
+    master->answered = reply->type != REPLY_ERROR && read_look(master, reply);
+    if (reply->type == REPLY_ERROR)
         redis_error_reason(&master->why, reply->text);
     else if (!master->answered)
         answer_look_fault(reply, &master->why);
 }
 
-static void ask(struct survey *survey, unsigned m)
+/* A survey takes no lease, so it announces none.  A change that follows does. */
+static void ask(void *asker, unsigned m)
 {
+    struct survey *survey = asker;
     const struct inspect_master seen = inspect_master(survey->rl, m);
     char look[WIRE_MAX];
 
-    survey->of[m].asked = true;
-    (void)writes_ask(survey->rl, m, QUERY_WRITES); /* First: nobody waits for the answers. */
-    /* A survey takes no lease, so it announces none.  A change that follows does. */
-    inspect_query(survey->rl, m, QUERY_LOOK, look, marker_look(look, &seen.info, 0, 0, 0));
-}
-
-/* Ask the masters whose links are up.  Returns true if nothing more is to be expected. */
-static bool look(struct survey *survey)
-{
-    const struct inspect_client client = inspect_client(survey->rl);
-    bool is_over = true;
-
-    for (unsigned m = 0; m < survey->masters; m++) {
-        struct survey_master *master = &survey->of[m];
-        quorum_mask bit = mask_of(m);
-
-        if (master->answered || master->why.why != WHY_NONE)
-            continue;
-        if (!master->asked && (client.linked & bit) != 0)
-            ask(survey, m);
-        else if (!master->asked && (client.unlinked & bit) != 0)
-            master->why = inspect_master(survey->rl, m).why;
-        if (master->why.why == WHY_NONE)
-            is_over = false;
-    }
-    return is_over;
-}
-
-static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
-{
-    (void)loop, (void)timer, (void)events;
-}
-
-static void wait_until(struct survey *survey, bool (*is_over)(struct survey *survey))
-{
-    const struct cli *cli = survey->session.cli;
-    drift_span bound = (cli->connect_timeout_ms + cli->reply_timeout_ms) * DRIFT_MS;
-    drift_time until = drift_add(inspect_client(survey->rl).now, bound);
-    ev_timer tick;
-
-    ev_timer_init(&tick, on_tick, TICK_S, TICK_S);
-    ev_timer_start(survey->session.loop, &tick);
-    while (!is_over(survey) && survey->session.signal == 0 &&
-           inspect_client(survey->rl).now < until)
-        ev_run(survey->session.loop, EVRUN_ONCE);
-    ev_timer_stop(survey->session.loop, &tick);
+    question_write(&survey->question, m, 0, look, marker_look(look, &seen.info, 0, 0, 0));
 }
 
 static void ask_all(struct survey *survey)
 {
-    inspect_listen(survey->rl, on_answer, survey);
-    wait_until(survey, look);
-    inspect_listen(survey->rl, NULL, NULL);
-    for (unsigned m = 0; m < survey->masters; m++)
-        if (!survey->of[m].answered && survey->of[m].why.why == WHY_NONE)
-            reason_set(&survey->of[m].why, WHY_LATE);
+    survey->question = (struct question){
+        .rl = survey->rl,
+        .loop = survey->session.loop,
+        .cli = survey->session.cli,
+        .signal = &survey->session.signal,
+        .tries = true,
+        .asker = survey,
+        .send = ask,
+        .take = take,
+    };
+    question_ask(&survey->question);
+    for (unsigned m = 0; m < survey->masters; m++) {
+        struct survey_master *master = &survey->of[m];
+
+        master->no_vote = question_no_vote(&survey->question, m);
+        if (!master->answered && master->why.why == WHY_NONE)
+            master->why = survey->question.of[m].why;
+    }
 }
 
-/* Returns true if it is known of each warming master how much longer it is. */
-static bool time_all(struct survey *survey)
+/* False: it is known of each warming master how much longer it is, or a signal came. */
+static bool is_timing(void *arg)
 {
+    struct survey *survey = arg;
     bool is_over = true;
 
     for (unsigned m = 0; m < survey->masters; m++) {
@@ -319,7 +279,7 @@ static bool time_all(struct survey *survey)
         master->is_witnessed = master->is_timed && wait.is_witnessed;
         master->left = master->is_witnessed ? wait.left : 0;
     }
-    return is_over;
+    return !is_over && survey->session.signal == 0;
 }
 
 /* The masters with these members of the newest configuration.  0: some have no link. */
@@ -343,6 +303,7 @@ static void ask_witnesses(struct survey *survey)
 {
     quorum_mask from = masters_of(survey, survey->newest.from);
     quorum_mask to = masters_of(survey, survey->newest.to);
+    const struct cli *cli = survey->session.cli;
     bool is_any = false;
 
     for (unsigned m = 0; m < survey->masters; m++)
@@ -350,7 +311,8 @@ static void ask_witnesses(struct survey *survey)
     if (!is_any || from == 0 || to == 0)
         return;
     inspect_watch(survey->rl, &survey->newest, from, to, 0);
-    wait_until(survey, time_all);
+    cli_linger(survey->session.loop, is_timing, survey,
+               cli->connect_timeout_ms + cli->reply_timeout_ms);
 }
 
 /* True: of two names of one server, the answer is shown with the first.  It is a member, or stands

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "redlock/cli/common/question.h"
 #include "redlock/cli/common/session.h"
 #include "redlock/client/inspect.h"
 #include "redlock/core/config.h"
@@ -21,7 +22,7 @@
 struct survey_master {
     struct config_member member; /* Its place, and the name that the list gives it, or the place. */
     bool is_named;               /* The list gives it a name. */
-    bool asked, answered;
+    bool answered;
     struct guard_look look;
     uint64_t age_ms;   /* Warming: for how long, by its clock. */
     bool is_timed;     /* The client knows how much longer, as far as it can. */
@@ -32,12 +33,13 @@ struct survey_master {
     struct config config;            /* The configuration that it reported, if it is in a set. */
     struct config next;    /* What it has accepted for the next version.  Version 0: nothing. */
     struct reason why;     /* Why it did not answer. */
-    struct remark refusal; /* Why it refuses writes.  MSG_NONE: it does not. */
+    struct remark no_vote; /* As question_no_vote(). */
 };
 
 struct survey {
     struct session session;
     struct redlock *rl;
+    struct question question;
     char *list; /* The URIs.  May have passwords. */
     unsigned masters;
     unsigned listed;    /* How many of the first masters come from the list. */

@@ -484,6 +484,8 @@ void report_text(const struct status *status)
                  report_has_majority(status) ? "a majority" : "NO MAJORITY");
     if (status->warming > 0)
         print_warming(status);
+    if (!report_has_majority(status))
+        (void)printf("see `redlock help %s`\n", message_id(question_decides(&status->question)));
     cli_print_clock_guard(status->rl);
     report_set_text(status);
     if (status->name != NULL)

@@ -10,7 +10,7 @@
 
 #include "drift/drift.h"
 #include "drift/node.h"
-#include "redlock/cli/common/remark.h"
+#include "redlock/cli/common/question.h"
 #include "redlock/cli/status/holders.h"
 #include "redlock/client/inspect.h"
 #include "redlock/core/members.h"
@@ -20,30 +20,25 @@ struct cli;
 
 /* The answers of one master. */
 struct report {
-    bool asked;
     bool gone;                   /* Its number has lost its master. */
     bool stranger;               /* It is no member of the set, and does not count. */
-    unsigned questions, answers; /* How many queries were sent, and answered. */
-    bool over;                   /* No more answers are awaited. */
     bool up;                     /* It may vote, and takes writes. */
     bool refuses;                /* It may vote, but refuses writes now. */
     bool warming;                /* It is warming. */
     bool late;                   /* It may vote, but no answer came within the reply timeout. */
-    unsigned times;              /* How often its time was asked. */
     bool barred;                 /* Its clock is known to be wrong. */
     bool has_offset, has_rate;   /* The next two fields are valid. */
     struct drift_range offset;   /* The offset of its clock from the median of all, ns. */
     struct drift_range rate_ppm; /* How much faster than ours its clock runs. */
     bool has_certificate;        /* The next field is valid: its link has TLS. */
     int64_t certificate_left_s;  /* Until a certificate of its chain ends. */
+    bool has_epoch;              /* It is not warming. */
     uint64_t age_ms;             /* Warming: for how long, by its clock. */
     uint64_t warming_ms;         /* Warming: how much longer, if a client watches it. */
     bool witnessed;              /* Warming: other masters reported for how long. */
     bool unwatched;              /* Warming: the time has passed, but no client watched. */
-    drift_time asked_at;
     double round_trip_us;        /* The shortest. */
     struct remark error;         /* Why it is down, or cannot report the holder. */
-    struct remark refusal;       /* Why it refuses writes. */
     char *token;                 /* The token of the holder.  NULL: free, or not known. */
     size_t token_len;            /* A token of another program may contain NULs. */
     long long ttl_ms;            /* How long the master stores the holder.  -1: for ever. */
@@ -65,7 +60,8 @@ struct status {
     bool rates;       /* Also show the rates of clocks, which takes a while. */
     bool metrics;     /* Print OpenMetrics. */
     struct redlock *rl;
-    unsigned masters, up, warming, over;
+    struct question question;
+    unsigned masters, up, warming;
     unsigned shown;       /* How many masters are not gone. */
     unsigned counted;     /* How many of these are members.  If no set is known: all of them. */
     const char *noun;     /* What counted counts: "members" or "masters". */

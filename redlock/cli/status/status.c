@@ -14,9 +14,8 @@
 #include "drift/drift.h"
 #include "redlock/cli/common/foreign.h"
 #include "redlock/cli/common/loop.h"
-#include "redlock/cli/common/query.h"
+#include "redlock/cli/common/remark.h"
 #include "redlock/cli/common/unfounded.h"
-#include "redlock/cli/common/writes.h"
 #include "redlock/cli/set/marker.h"
 #include "redlock/cli/status/report.h"
 #include "redlock/client/inspect.h"
@@ -51,8 +50,6 @@ _Static_assert(REDLOCK_TOKEN_MAX + 1 == 129, "what GET_TOKEN asks for");
     "(p==-1 or redis.call('type',k).ok~='string') and '2' or '1' end return table.concat(s)"
 
 enum query {
-    QUERY_TIME,
-    QUERY_WRITES,
     QUERY_LOOK,
     QUERY_GET,
     QUERY_PTTL,
@@ -65,51 +62,9 @@ enum query {
 
 /* ---- Asking ---- */
 
-/* MSG_NONE: the master may vote, and takes writes. */
-static void finish(struct status *status, struct report *report, struct remark remark)
-{
-    if (report->over)
-        return;
-    report->over = true;
-    report->up = remark.message == MSG_NONE;
-    status->over++;
-    status->up += report->up;
-    if (!report->up)
-        report->error = remark;
-}
-
 static void ask_one(struct status *status, unsigned master, enum query query, const char **words)
 {
-    status->reports[master].questions++;
-    query_send(status->rl, master, query, words);
-}
-
-/* A busy machine may be late once.  A lock has several attempts, too. */
-#define TIMES_MAX 3 /* Chosen. */
-
-static void ask_time(struct status *status, unsigned master)
-{
-    struct report *report = &status->reports[master];
-
-    report->times++;
-    report->asked_at = loop_clock();
-    ask_one(status, master, QUERY_TIME, (const char *[]){"TIME", NULL});
-}
-
-static bool is_late(const struct status *status, const struct report *report)
-{
-    return report->round_trip_us > status->cli->reply_timeout_ms * 1e3;
-}
-
-static void take_time(struct status *status, unsigned master)
-{
-    struct report *report = &status->reports[master];
-    double took_us = (double)(loop_clock() - report->asked_at) / 1e3;
-
-    if (report->times == 1 || took_us < report->round_trip_us)
-        report->round_trip_us = took_us;
-    if (is_late(status, report) && report->times < TIMES_MAX)
-        ask_time(status, master);
+    question_send(&status->question, master, query, words);
 }
 
 static bool is_permit(const char *name)
@@ -140,20 +95,15 @@ static void ask_holder(struct status *status, unsigned master)
             (const char *[]){"EVAL", holders_script, "2", name, permits, slots, NULL});
 }
 
-static void ask(struct status *status, unsigned master)
+static void ask(void *asker, unsigned master)
 {
-    struct report *report = &status->reports[master];
-    const struct inspect_client client = inspect_client(status->rl);
+    struct status *status = asker;
     const struct inspect_master seen = inspect_master(status->rl, master);
     char look[WIRE_MAX];
 
-    report->asked = true;
-    ask_time(status, master);
-    report->questions += writes_ask(status->rl, master, QUERY_WRITES);
-    if (client.restart_guard) {
-        report->questions++;
-        inspect_query(status->rl, master, QUERY_LOOK, look, marker_look(look, &seen.info, 0, 0, 0));
-    }
+    if (inspect_client(status->rl).restart_guard)
+        question_write(&status->question, master, QUERY_LOOK, look,
+                       marker_look(look, &seen.info, 0, 0, 0));
     if (status->name != NULL)
         ask_holder(status, master);
 }
@@ -219,24 +169,12 @@ static void take_look(struct report *report, const struct reply *reply)
     report->age_ms = marker.age_ms;
 }
 
-static void on_answer(void *cookie, unsigned master, uint32_t query, const struct reply *reply)
+static void take(void *asker, unsigned master, uint32_t query, const struct reply *reply)
 {
-    struct status *status = cookie;
+    struct status *status = asker;
     struct report *report = &status->reports[master];
 
-    if (report->over)
-        return;
-    if (reply == NULL) {
-        finish(status, report, inspect_master(status->rl, master).remark);
-        return;
-    }
     switch ((enum query)query) {
-    case QUERY_TIME: /* An error takes a round trip as well. */
-        take_time(status, master);
-        break;
-    case QUERY_WRITES:
-        (void)writes_are_refused(reply, &report->refusal);
-        break;
     case QUERY_LOOK:
         take_look(report, reply);
         break;
@@ -262,68 +200,65 @@ static void on_answer(void *cookie, unsigned master, uint32_t query, const struc
         (void)holders_take(&report->holders, reply);
         break;
     }
-    report->answers++;
 }
 
-/* All answers are here.  Decide whether the master may vote, unless it is too early. */
-static void settle(struct status *status, unsigned m)
+/* All answers are here.  True: it is too early to say whether the master may vote. */
+static bool waits(void *asker, unsigned m)
 {
+    struct status *status = asker;
     struct report *report = &status->reports[m];
-    const struct inspect_client client = inspect_client(status->rl);
     const struct inspect_master master = inspect_master(status->rl, m);
-    bool is_ready = !client.restart_guard || (master.look.number != 0 && master.look.ready);
     struct marker_wait wait;
 
-    if (!is_ready && !marker_wait(status->rl, m, report->age_ms, &wait))
-        return;
-    if (report->refusal.message != MSG_NONE) { /* A warming master takes no epoch then. */
-        report->refuses = is_ready;
-        finish(status, report, report->refusal);
-        return;
-    }
-    if (is_ready) {
-        finish(status, report, (struct remark){MSG_NONE, ""});
-        return;
-    }
-    report->warming = true;
+    report->has_epoch =
+        !inspect_client(status->rl).restart_guard || (master.look.number != 0 && master.look.ready);
+    if (report->has_epoch)
+        return false;
+    if (!marker_wait(status->rl, m, report->age_ms, &wait))
+        return true;
     report->warming_ms = drift_to_ms(wait.left);
     report->witnessed = wait.is_witnessed;
     report->unwatched = wait.has_no_client;
-    status->warming++;
-    finish(status, report, (struct remark){MSG_WARMING, "is warming up"});
+    return false;
 }
 
-/* Query masters whose links are up, and give up masters whose links failed.  False: all is done. */
-static bool is_asking(void *arg)
+static void settle(struct status *status, unsigned m)
 {
-    struct status *status = arg;
-    const struct inspect_client client = inspect_client(status->rl);
+    struct report *report = &status->reports[m];
+    const struct question_master *asked = &status->question.of[m];
 
-    status->masters = client.masters; /* Members that the list does not name come later. */
-    for (unsigned m = 0; m < status->masters; m++) {
-        struct report *report = &status->reports[m];
-
-        if (report->over)
-            continue;
-        if ((client.unlinked & mask_of(m)) != 0)
-            finish(status, report, inspect_master(status->rl, m).remark);
-        else if ((client.linked & mask_of(m)) != 0 && !report->asked)
-            ask(status, m);
-        else if (report->asked && report->answers == report->questions)
-            settle(status, m);
+    report->round_trip_us = (double)asked->round_trip / 1e3;
+    if (asked->why.why != WHY_NONE) {
+        report->error = question_why(&status->question, m);
+    } else if (asked->refusal.message != MSG_NONE) { /* A warming master takes no epoch then. */
+        report->refuses = report->has_epoch;
+        report->error = asked->refusal;
+    } else if (report->has_epoch) {
+        report->up = true;
+    } else {
+        report->warming = true;
+        report->error = (struct remark){MSG_WARMING, "is warming up"};
     }
-    return status->over < status->masters;
+    status->up += report->up;
+    status->warming += report->warming;
 }
 
 static void ask_all(struct status *status, struct ev_loop *loop)
 {
-    inspect_listen(status->rl, on_answer, status);
-    cli_linger(loop, is_asking, status,
-               status->cli->connect_timeout_ms + status->cli->reply_timeout_ms);
-    inspect_listen(status->rl, NULL, NULL);
+    status->question = (struct question){
+        .rl = status->rl,
+        .loop = loop,
+        .cli = status->cli,
+        .tries = true,
+        .asker = status,
+        .send = ask,
+        .take = take,
+        .waits = waits,
+    };
+    question_ask(&status->question);
+    status->masters = status->question.masters;
     for (unsigned m = 0; m < status->masters; m++)
-        finish(status, &status->reports[m], /* Not to all. */
-               (struct remark){MSG_NO_ANSWER, "does not answer in time"});
+        settle(status, m);
 }
 
 /* ---- Clocks ---- */
@@ -472,16 +407,13 @@ static void skip_late(struct status *status)
     for (unsigned m = 0; m < status->masters; m++) {
         struct report *report = &status->reports[m];
 
-        if (!report->up || !is_late(status, report))
+        if (!report->up ||
+            !question_is_late(status->question.of[m].round_trip, status->cli->reply_timeout_ms))
             continue;
         status->up--;
         report->up = false;
         report->late = true;
-        report->error.message = MSG_NO_ANSWER;
-        (void)snprintf(report->error.text, sizeof report->error.text,
-                       "answers after %.1f ms, and --reply-timeout is %u ms: make it longer in all "
-                       "clients",
-                       report->round_trip_us / 1e3, status->cli->reply_timeout_ms);
+        report->error = question_lateness(&status->question, m);
     }
 }
 
@@ -489,7 +421,6 @@ static int ask_and_print(struct status *status, struct ev_loop *loop)
 {
     int code;
 
-    status->masters = inspect_client(status->rl).masters;
     ask_all(status, loop);
     status->lists = inspect_client(status->rl).lists;
     status->refused = redlock_ready(status->rl, NULL) == REDLOCK_E_WRONG_SET;

@@ -1032,6 +1032,8 @@ static void on_refusal(struct quorum *q, quorum_mask from)
     } else {
         q->may_hold &= (quorum_mask)~from;
     }
+    if (q->state == QUORUM_EXTENDING)
+        q->asked |= from;                         /* Rule 14: not known when this was sent. */
     q->asked &= (quorum_mask) ~(q->fresh & from); /* It may be given the token. */
 }
 

@@ -14,8 +14,8 @@
  *     round that lost, and may move to another permit (rule 9), waits as long again
  *     (await_rest).
  *  4. Every master that may store the token of a dead round, and can be sent a command, gets
- *     a release, once per connection, at the end of the lease also if it may not vote
- *     (settle).  Every failure ends by declaring the round dead; settle does the rest.
+ *     a release, once per connection; if it may not vote, only when no token is live (settle).
+ *     Every failure ends by declaring the round dead; settle does the rest.
  *  5. A master is asked as soon as its link is up and it owes us no answer.  So at most one
  *     token of ours is in doubt on any master (ask_for_lock).
  *  6. An extension never shortens a lease.  The script does not, so the deadline must not

@@ -1087,8 +1087,10 @@ static void on_reply(struct step *s)
                  * next round, which counts it, come soon. */
     q->owing &= (quorum_mask)~from;
     q->deciding &= (quorum_mask)~from;
-    if (s->ev->revoked || (s->ev->command == QUORUM_CMD_RAISE && s->ev->vote == QUORUM_VOTE_NO))
+    if (s->ev->revoked || (s->ev->command == QUORUM_CMD_RAISE && s->ev->vote == QUORUM_VOTE_NO)) {
         q->barred |= from; /* Rule 14. */
+        q->fresh &= (quorum_mask)~from;
+    }
     if (yes && s->ev->command != QUORUM_CMD_RELEASE)
         q->fresh &= (quorum_mask)~from; /* Perhaps too late for the ask, but it has the token. */
     switch (s->ev->command) {

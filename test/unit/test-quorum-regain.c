@@ -219,6 +219,22 @@ TEST(a_change_gives_nothing_to_a_barred_master)
     CHECK_UINT(given(), 0x20);
 }
 
+TEST(who_joined_and_showed_a_revocation_is_given_nothing)
+{
+    begin_held(5);
+    change(0x1f, 0x3f);
+    renew();
+    CHECK_UINT(given(), 0x20);
+    answer(0x1f, YES);
+    answer(0x20, VOID);
+    renew();
+    story_revoked(&story, 5);
+    CHECK_UINT(given(), 0);
+    answer(0x1f, YES);
+    renew();
+    CHECK_UINT(given(), 0);
+}
+
 /* The release of several names is out when the set changes, and when its link breaks. */
 TEST(a_release_that_may_be_late_keeps_a_gift_away)
 {
@@ -457,6 +473,7 @@ CHECK_MAIN(
     RUN(a_refusal_that_comes_after_the_extension_is_known_to_the_next),
     RUN(who_refuses_an_earlier_extension_is_given_it_by_the_next),
     RUN(a_gift_that_is_refused_is_asked_for), RUN(a_change_gives_nothing_to_a_barred_master),
+    RUN(who_joined_and_showed_a_revocation_is_given_nothing),
     RUN(a_release_that_may_be_late_keeps_a_gift_away),
     RUN(a_gift_without_an_answer_is_not_repeated), RUN(a_master_that_is_away_is_given_nothing),
     RUN(a_master_that_was_away_in_the_round_is_given_it), RUN(a_void_gift_is_no_vote),

@@ -394,15 +394,17 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
     drift_time since = lease->q.since, sent = lease->q.sent;
     drift_time timeout = lease->q.timeout;
     struct quorum_actions actions;
+    bool is_due;
 
     event->members = peers->members;
     event->up = peers->up;
-    event->coming = peers->coming;
     event->full = peers->full;
     event->random = env_random(leases->env);
     event->linked = leases->masters->standing.linked;
     event->fence = lease_fence(lease);
     event->now = env_now(leases->env);
+    /* Without a clock no timeout rings, so nothing is waited for. */
+    event->coming = event->now != DRIFT_NEVER ? peers->coming : 0;
     if (event->type == QUORUM_EV_REPLY)
         counts_on_answer(lease, event);
     quorum_step(&lease->q, event, &actions);
@@ -410,7 +412,9 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
         lease_kind(lease)->on_step(lease);
     for (unsigned i = 0; i < actions.send_len; i++)
         carry_out(lease, &actions.send[i]);
-    set_alarm(lease, actions.wake_at);
+    is_due = event->now == DRIFT_NEVER &&
+             (quorum_awaits(lease->q.state) || lease->q.state == QUORUM_PAUSING);
+    set_alarm(lease, is_due ? 0 : actions.wake_at);
     publish_deadline(lease, event->now);
     leases->events->on_step(leases->cookie, lease, before);
     if (event->type == QUORUM_EV_TIMER && event->now >= timeout && quorum_awaits(before)) {

@@ -47,7 +47,7 @@ static atomic_int failing_error;
 static atomic_uint failing_moment; /* The number of the call that fails; ALWAYS: all fail. */
 static atomic_uint moments;        /* The number of calls so far. */
 static atomic_bool has_failed;
-static atomic_bool clock_fails;
+static atomic_uint clock_reads = ALWAYS; /* So many succeed. */
 
 void failing_start(enum call call, int error, unsigned moment)
 {
@@ -68,9 +68,9 @@ bool failing_happened(void)
     return atomic_load(&has_failed);
 }
 
-void failing_clock(void)
+void failing_clock(unsigned after)
 {
-    atomic_store(&clock_fails, true);
+    atomic_store(&clock_reads, after);
 }
 
 static bool must_fail(enum call call)
@@ -271,8 +271,12 @@ int __wrap_epoll_wait(int epoll, struct epoll_event *events, int room, int timeo
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time)
 {
-    if (clock != CLOCK_BOOTTIME || !atomic_load(&clock_fails))
+    if (clock != CLOCK_BOOTTIME || atomic_load(&clock_reads) == ALWAYS)
         return __real_clock_gettime(clock, ret_time);
+    if (atomic_load(&clock_reads) > 0) {
+        atomic_fetch_sub(&clock_reads, 1);
+        return __real_clock_gettime(clock, ret_time);
+    }
     errno = EINVAL;
     return -1;
 }

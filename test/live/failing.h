@@ -46,7 +46,7 @@ void failing_stop(void);
 /* True if a call has failed since failing_start(). */
 bool failing_happened(void);
 
-/* Make every read of CLOCK_BOOTTIME fail from now on. */
-void failing_clock(void);
+/* Make every read of CLOCK_BOOTTIME fail after so many. */
+void failing_clock(unsigned after);
 
 #endif /* TEST_LIVE_FAILING_H */

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -366,12 +367,16 @@ TEST(a_ring_that_is_not_read)
     }
 }
 
+#define OPEN_READS 8 /* Chosen: more reads of the clock than redlock_open() makes. */
+
+static unsigned check_moment;
+
 /* After one failure the library never trusts the clock again, so each test has its own process. */
 static int without_clock(void *arg)
 {
     struct pilot pilot;
 
-    failing_clock();
+    failing_clock(0);
     if (pilot_try_open(&pilot, *(enum pilot_kind *)arg, masters, tune) != REDLOCK_E_SYSTEM)
         return 1;
     return strstr(pilot.message, "CLOCK_BOOTTIME") != NULL ? 0 : 2;
@@ -392,7 +397,7 @@ static int lose_clock(void *arg)
     opts.lost_arg = &loss;
     if (pilot_lock(&pilot, "clock", &opts, &lease) != REDLOCK_OK)
         return 2;
-    failing_clock();
+    failing_clock(0);
     if (redlock_remaining_ms(lease) != 0)
         return 3;
     if (!pilot_until(&pilot, pilot_is_lost, &loss))
@@ -400,6 +405,39 @@ static int lose_clock(void *arg)
     (void)pilot_unlock(&pilot, lease);
     if (pilot_lock(&pilot, "clock", NULL, &lease) == REDLOCK_OK)
         return 5;
+    pilot_close(&pilot);
+    return 0;
+}
+
+/* The clock fails before a round, and no master answers it. */
+static int never_answered(void *arg)
+{
+    struct redlock_lease *lease;
+    struct pilot pilot;
+    int status;
+
+    if (pilot_try_open(&pilot, *(enum pilot_kind *)arg, masters, tune) != REDLOCK_OK ||
+        !pilot_until_up(&pilot, 1))
+        return 1;
+    (void)kill(one.server[0].pid, SIGSTOP);
+    failing_clock(0);
+    status = pilot_lock(&pilot, "clock", NULL, &lease);
+    (void)kill(one.server[0].pid, SIGCONT);
+    pilot_close(&pilot);
+    return status != REDLOCK_OK && status != PILOT_NEVER ? 0 : 2;
+}
+
+/* The clock fails while the client is opened, so it has no timeout that could ring. */
+static int never_time_out(void *arg)
+{
+    struct redlock_lease *lease;
+    struct pilot pilot;
+
+    failing_clock(check_moment);
+    if (pilot_try_open(&pilot, *(enum pilot_kind *)arg, masters, tune) != REDLOCK_OK)
+        return 1;
+    if (!pilot_lacks_votes(pilot_lock(&pilot, "clock", NULL, &lease)))
+        return 2;
     pilot_close(&pilot);
     return 0;
 }
@@ -414,6 +452,9 @@ TEST(without_a_clock)
         check_row = pilot_kind_name(kind);
         CHECK_INT(cluster_join(cluster_spawn(without_clock, &kind)), 0);
         CHECK_INT(cluster_join(cluster_spawn(lose_clock, &kind)), 0);
+        CHECK_INT(cluster_join(cluster_spawn(never_answered, &kind)), 0);
+        for (check_moment = 1; check_moment < OPEN_READS; check_moment++)
+            CHECK_INT(cluster_join(cluster_spawn(never_time_out, &kind)), 0);
     }
 }
 

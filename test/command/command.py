@@ -56,15 +56,17 @@ def run_tests(tests, five):
     return 1 if failed or not tests else 0
 
 
-def in_memory():
-    """A folder in memory if there is one with room, or None.  Masters that sync each write are not
-    late there when the disk is busy."""
+def folder_for_work():
+    """A folder in memory if there is one with room: masters that sync each write are not late there when
+    the disk is busy.  Otherwise that of temporary files, or /tmp if its name has a blank or a letter that
+    shells and servers want quoted, or that messages escape."""
     folder = "/dev/shm"
-    if not os.access(folder, os.W_OK):
-        return None
-    about = os.statvfs(folder)
-    has_room = about.f_bavail * about.f_frsize > 1 << 30
-    return folder if has_room and not about.f_flag & os.ST_NOEXEC else None
+    if os.access(folder, os.W_OK):
+        about = os.statvfs(folder)
+        if about.f_bavail * about.f_frsize > 1 << 30 and not about.f_flag & os.ST_NOEXEC:
+            return folder
+    folder = tempfile.gettempdir()
+    return folder if re.fullmatch(r"[\w/.-]+", folder, re.ASCII) else "/tmp"
 
 
 def with_masters(run, five=True):
@@ -73,7 +75,7 @@ def with_masters(run, five=True):
         print("SKIPPED: there is no redis-server")
         return 77
     tools.redlock = os.path.abspath(sys.argv[1])
-    tools.work = tempfile.mkdtemp(prefix="redlock-test-", dir=in_memory())
+    tools.work = tempfile.mkdtemp(prefix="redlock-test-", dir=folder_for_work())
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         return run()

@@ -100,7 +100,7 @@ static void list_troubles(const struct leases *leases, struct answers answers, q
 {
     const struct masters *masters = leases->masters;
     const struct members members =
-        prospect_founds(&masters->prospect) ? (struct members){0, 0} : masters->peers.members;
+        masters_found(masters) ? (struct members){0, 0} : masters->peers.members;
     const drift_time now = env_now(leases->env);
     struct trouble troubles[QUORUM_MASTERS_MAX];
 

@@ -424,6 +424,11 @@ bool masters_on_alarm(struct masters *masters, const struct alarm *alarm)
 
 /* ---- Outlook ---- */
 
+bool masters_found(const struct masters *masters)
+{
+    return prospect_founds(&masters->prospect);
+}
+
 enum outlook masters_outlook(const struct masters *masters, quorum_mask refused, drift_time now,
                              struct outlook_view *ret_view)
 {

@@ -110,6 +110,9 @@ void masters_write(struct masters *masters);
 /* Handle an alarm.  Returns false if the alarm belongs to no master. */
 bool masters_on_alarm(struct masters *masters, const struct alarm *alarm);
 
+/* All masters of the list are needed, to found its set. */
+bool masters_found(const struct masters *masters);
+
 /* What keeps a majority from voting now, and what keeps each master (outlook.h). */
 enum outlook masters_outlook(const struct masters *masters, quorum_mask refused, drift_time now,
                              struct outlook_view *ret_view);

@@ -210,19 +210,26 @@ static const char *one_stranger(void)
     return cluster_masters(&three);
 }
 
-/* It is chance which masters the client knows when it refuses the list. */
+/* The other two may grant locks before the third has answered, and that may have said that it is in
+ * no set before the client knew one. */
 static void find_a_stranger(struct pilot *pilot, const char *masters)
 {
     struct redlock_lease *lease;
     struct redlock_reason reason;
+    int status = REDLOCK_OK;
 
     (void)masters;
-    CHECK_INT(pilot_lock(pilot, "x", NULL, &lease), REDLOCK_E_WRONG_SET);
-    CHECK_UINT(count(pilot->rl), 1);
+    for (unsigned i = 0; i < 1000 && status == REDLOCK_OK; i++) {
+        status = pilot_lock(pilot, "x", NULL, &lease);
+        if (status == REDLOCK_OK)
+            (void)pilot_unlock(pilot, lease); /* The list may be refused by now. */
+    }
+    CHECK_INT(status, REDLOCK_E_WRONG_SET);
     reason = reason_of(pilot->rl, 0);
     CHECK_UINT(reason.master, 3);
-    CHECK_STR(reason.id, "wrong-set");
+    CHECK(strcmp(reason.id, "wrong-set") == 0 || strcmp(reason.id, "no-set") == 0);
     CHECK(reason.decides);
+    CHECK_UINT(count(pilot->rl), 1);
 }
 
 static void each_guarded(void (*test)(struct pilot *pilot, const char *masters),

@@ -151,6 +151,13 @@ void exam_add_cure(struct exam *exam, enum why why, const char *cure)
     }
 }
 
+void exam_advise(struct exam *exam, enum finding name, const char *change)
+{
+    for (unsigned i = 0; i < exam->findings_len; i++)
+        if (exam->findings[i].name == name)
+            (void)snprintf(exam->findings[i].change, sizeof exam->findings[i].change, "%s", change);
+}
+
 bool exam_keep_only(struct exam *exam, enum finding name, const char *change)
 {
     for (unsigned i = 0; i < exam->findings_len; i++) {

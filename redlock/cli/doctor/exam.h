@@ -177,6 +177,8 @@ bool exam_has_reason(const struct exam *exam, enum why why);
 
 /* Add something else that may help to what helps against this kind. */
 void exam_add_cure(struct exam *exam, enum why why, const char *cure);
+/* Advise this in place of what a finding advises. */
+void exam_advise(struct exam *exam, enum finding name, const char *change);
 
 /* If there is a finding of this name, drop all others, and say only this to do.  False: there is
  * none. */

@@ -23,6 +23,7 @@
 #include "redlock/wire/reply.h"
 #include "redlock/link/uri.h"
 
+#define SET_ALWAYS "set always (CONFIG SET appendfsync always, and in redis.conf)"
 #define KEY_MAX (REDLOCK_NAME_MAX + 64) /* Enough for a name with a prefix. */
 #define ANSWERS_MIN 5                   /* The exam waits for more answers than these.  Chosen. */
 #define CERTIFICATE_DAYS 30             /* A certificate that ends earlier is reported.  Chosen. */
@@ -149,7 +150,7 @@ static void look_at_settings(struct exam *exam, struct talk *talk)
     if (!read_setting(exam, talk, "appendfsync", exam->fsync, sizeof exam->fsync))
         return;
     if (strcmp(exam->fsync, "always") != 0)
-        exam_find(exam, FIND_FSYNC, "set always (CONFIG SET appendfsync always, and in redis.conf)",
+        exam_find(exam, FIND_FSYNC, SET_ALWAYS,
                   "appendfsync is %s, so it forgets its latest locks when its power fails",
                   exam->fsync);
     else if (read_setting(exam, talk, "no-appendfsync-on-rewrite", lax, sizeof lax) &&
@@ -542,6 +543,8 @@ static void ask_all(struct exam *exam, struct talk *talk)
     }
     if (stores)
         probe_all(exam, talk); /* The last: it subscribes. */
+    if (exam_has_reason(exam, WHY_ERROR_DISK) && strcmp(exam->fsync, "always") != 0)
+        exam_advise(exam, FIND_FSYNC, "when it can write again (it would end now), " SET_ALWAYS);
 }
 
 static void find_broken(struct exam *exam, const struct reason *broken)

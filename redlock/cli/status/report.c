@@ -416,7 +416,7 @@ static void print_foreign(const struct status *status, const struct verdict *ver
     for (unsigned m = 0; m < status->masters; m++)
         queues += status->reports[m].has_foreign_queue;
     if (!verdict->is_kept)
-        print_no_lock(status, mask_count(verdict->foreign), "this key", "lock");
+        print_no_lock(status, mask_count(verdict->foreign), "this key", "lock there");
     (void)snprintf(queue, sizeof queue, "the key " WIRE_QUEUE "%s", status->name);
     print_no_lock(status, queues, queue, "queue");
     print_foreign_permit(status);

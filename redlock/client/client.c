@@ -452,7 +452,8 @@ static void free_all(struct redlock *rl)
         blocking_free(blocking);
 }
 
-int redlock_open(const struct redlock_options *opts, struct redlock **ret_rl)
+int client_open(const struct redlock_options *opts, const struct option_names *names,
+                struct redlock **ret_rl)
 {
     struct redlock *rl;
     int status;
@@ -464,7 +465,7 @@ int redlock_open(const struct redlock_options *opts, struct redlock **ret_rl)
     rl = calloc(1, sizeof *rl);
     if (rl == NULL)
         return no_memory();
-    status = options_copy(opts, &rl->options);
+    status = options_copy(opts, names, &rl->options);
     if (status != REDLOCK_OK) {
         free(rl);
         return error_wrap(status, "open");
@@ -489,6 +490,11 @@ int redlock_open(const struct redlock_options *opts, struct redlock **ret_rl)
 fail_parts:
     free_all(rl);
     return status;
+}
+
+int redlock_open(const struct redlock_options *opts, struct redlock **ret_rl)
+{
+    return client_open(opts, NULL, ret_rl);
 }
 
 /* ---- Close ---- */

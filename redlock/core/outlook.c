@@ -25,6 +25,8 @@ static quorum_mask up_to(const struct outlook_view *view, enum outlook worst)
 
 enum outlook outlook_judge(const struct outlook_view *view)
 {
+    if (view->refused)
+        return OUTLOOK_FOREIGN;
     for (unsigned worst = OUTLOOK_WELL; worst < OUTLOOK_TROUBLES; worst++)
         if (are_enough(view, up_to(view, (enum outlook)worst)))
             return (enum outlook)worst;
@@ -82,6 +84,8 @@ drift_span outlook_left(const struct outlook_view *view)
 {
     drift_span least = DRIFT_NEVER;
 
+    if (view->refused)
+        return DRIFT_NEVER;
     if (are_enough(view, up_to(view, OUTLOOK_WELL)))
         return 0;
     for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)

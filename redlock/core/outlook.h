@@ -28,7 +28,8 @@ enum outlook {
 
 struct outlook_view {
     struct members members;
-    bool founds; /* No set is known: all masters of the list are needed to found it. */
+    bool founds;  /* No set is known: all masters of the list are needed to found it. */
+    bool refused; /* The whole list is FOREIGN, for the masters that are. */
     enum outlook masters[QUORUM_MASTERS_MAX]; /* Only members count. */
     drift_span left[QUORUM_MASTERS_MAX];      /* WARMING: the time until it may vote. */
 };

@@ -31,7 +31,7 @@ static bool is_foreign(const struct prospect *p, unsigned m)
 
     if (!p->peers->restart_guard)
         return false;
-    return p->set->refused || set_is_wrong(p->set, m) ||
+    return set_is_wrong(p->set, m) ||
            (founds(p) && founding->refused && founding->founder.other.master == m);
 }
 
@@ -114,6 +114,13 @@ static struct members members_of(const struct prospect *p)
     return members_all(&p->peers->members) != 0 ? p->peers->members : members_first(p->peers->len);
 }
 
+/* The whole list is refused for it, though it is no member. */
+static bool spoils_list(const struct prospect *p, unsigned m)
+{
+    return p->set->refused && set_is_wrong(p->set, m) &&
+           seats_state(&p->set->seats, m) != SEAT_REMOVED;
+}
+
 static void judge_all(const struct prospect *p, const struct question *q,
                       struct outlook_view *ret_view)
 {
@@ -121,9 +128,10 @@ static void judge_all(const struct prospect *p, const struct question *q,
     *ret_view = (struct outlook_view){
         .members = members_of(p),
         .founds = founds(p) && p->set->none != 0,
+        .refused = p->peers->restart_guard && p->set->refused,
     };
     for (unsigned m = 0; m < p->peers->len; m++)
-        if (members_all(&ret_view->members) & mask_of(m))
+        if ((members_all(&ret_view->members) & mask_of(m)) != 0 || spoils_list(p, m))
             ret_view->masters[m] = judge(p, m, q, ret_view);
 }
 

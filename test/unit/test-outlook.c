@@ -124,6 +124,17 @@ TEST(a_worse_trouble_has_no_end)
     CHECK_UINT(outlook_left(&view), DRIFT_NEVER);
 }
 
+/* Its members do not matter.  The masters that are foreign decide. */
+TEST(a_refused_list_is_foreign)
+{
+    begin(W, W, W, A, WARM);
+    view.masters[5] = X;
+    view.refused = true;
+    CHECK_INT(outlook_judge(&view), OUTLOOK_FOREIGN);
+    CHECK_UINT(outlook_left(&view), DRIFT_NEVER);
+    CHECK_UINT(outlook_deciding(&view, REDLOCK_E_WRONG_SET), mask_of(5));
+}
+
 TEST(each_trouble_has_its_status)
 {
     CHECK_INT(outlook_status(OUTLOOK_WELL), REDLOCK_UNREACHABLE); /* It is over already. */
@@ -185,4 +196,5 @@ CHECK_MAIN(RUN(a_majority_that_is_well_may_vote),
            RUN(lesser_troubles_are_added_first), RUN(both_lists_of_a_change_must_be_enough),
            RUN(masters_that_are_no_members_do_not_count), RUN(without_members_no_master_is_there),
            RUN(all_masters_found_a_set), RUN(the_time_is_that_of_the_last_master_that_is_needed),
-           RUN(a_worse_trouble_has_no_end), RUN(each_trouble_has_its_status))
+           RUN(a_worse_trouble_has_no_end), RUN(a_refused_list_is_foreign),
+           RUN(each_trouble_has_its_status))

@@ -13,6 +13,7 @@
 
 #include "redlock/base/error.h"
 #include "redlock/base/fork.h"
+#include "redlock/base/text.h"
 #include "redlock/client/blocking.h"
 #include "redlock/client/callback.h"
 #include "redlock/io/tls.h"
@@ -338,7 +339,7 @@ static int make_loop(struct redlock *rl, struct ev_loop *ev)
 {
     rl->env.loop = ev != NULL ? loop_ev_new(ev, &loop_events, rl) : loop_poll_new(&loop_events, rl);
     if (rl->env.loop == NULL && errno != ENOMEM)
-        return error_set(REDLOCK_E_SYSTEM, "open: cannot make a timer: %s", strerror(errno));
+        return error_set(REDLOCK_E_SYSTEM, "open: cannot make a timer: %s", text_of_errno(errno));
     if (rl->env.loop == NULL)
         return no_memory();
     if (rl->blocking != NULL)
@@ -382,7 +383,8 @@ static int make_parts(struct redlock *rl)
     if (ev == NULL && !rl->options.pollable) {
         rl->blocking = blocking_new(&blocking_events, rl);
         if (rl->blocking == NULL && errno != ENOMEM)
-            return error_set(REDLOCK_E_SYSTEM, "open: cannot make a loop: %s", strerror(errno));
+            return error_set(REDLOCK_E_SYSTEM, "open: cannot make a loop: %s",
+                             text_of_errno(errno));
         if (rl->blocking == NULL)
             return no_memory();
         ev = blocking_loop(rl->blocking);

@@ -90,7 +90,7 @@ static int load_ca(SSL_CTX *ssl, const struct tls_settings *settings)
                    ? REDLOCK_OK
                    : error_set(REDLOCK_E_INVAL, "%s: the CAs of the system cannot be read", name);
     if (stat(ca, &info) != 0)
-        return refuse_file(name, ca, strerror(errno));
+        return refuse_file(name, ca, text_of_errno(errno));
     is_folder = S_ISDIR(info.st_mode);
     if (SSL_CTX_load_verify_locations(ssl, is_folder ? NULL : ca, is_folder ? ca : NULL) != 1)
         return refuse_file(name, ca, reason_of(ERR_peek_error()));

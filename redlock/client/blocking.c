@@ -155,8 +155,10 @@ void blocking_interrupt(struct blocking *blocking)
     ev_async_send(blocking->ev, &blocking->kick);
 }
 
-void blocking_kick(struct blocking *blocking)
+void blocking_kick(void *cookie)
 {
+    struct blocking *blocking = cookie;
+
     if (blocking->asleep)
         ev_async_send(blocking->ev, &blocking->kick);
 }

@@ -322,11 +322,6 @@ static const struct blocking_events blocking_events = {
     .alarm_in = alarm_in,
 };
 
-static void kick(void *cookie)
-{
-    blocking_kick(cookie);
-}
-
 /* ---- Open ---- */
 
 static int no_memory(void)
@@ -343,7 +338,7 @@ static int make_loop(struct redlock *rl, struct ev_loop *ev)
     if (rl->env.loop == NULL)
         return no_memory();
     if (rl->blocking != NULL)
-        loop_on_kick(rl->env.loop, kick, rl->blocking);
+        loop_on_kick(rl->env.loop, blocking_kick, rl->blocking);
     if (env_now(&rl->env) == DRIFT_NEVER)
         return error_set(REDLOCK_E_SYSTEM, "open: this system has no CLOCK_BOOTTIME");
     return REDLOCK_OK;
@@ -492,11 +487,6 @@ int client_open(const struct redlock_options *opts, const struct option_names *n
 fail_parts:
     free_all(rl);
     return status;
-}
-
-int redlock_open(const struct redlock_options *opts, struct redlock **ret_rl)
-{
-    return client_open(opts, NULL, ret_rl);
 }
 
 /* ---- Close ---- */

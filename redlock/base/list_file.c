@@ -56,7 +56,7 @@ static const char *read_text(const char *path, char *text)
     int error, fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
     if (fd < 0)
-        return strerror(errno);
+        return text_of_errno(errno);
     while (n > 0 && len < FILE_MAX) {
         n = read(fd, text + len, FILE_MAX - len);
         if (n < 0 && errno == EINTR)
@@ -67,7 +67,7 @@ static const char *read_text(const char *path, char *text)
     error = errno; /* close() may change errno. */
     (void)close(fd);
     if (n < 0)
-        return strerror(error);
+        return text_of_errno(error);
     if (len == FILE_MAX)
         return "longer than any list of masters";
     text[len] = 0;

@@ -69,7 +69,8 @@ static void put_commands(struct page *page, unsigned kinds)
 }
 
 /* -@all comes before the commands, because a later rule overrides an earlier one. */
-static int print_rules(struct cli *cli, const char *user, const struct rights_wanted *wanted)
+static int print_rules(struct cli *cli, const char *user, const struct rights_wanted *wanted,
+                       bool lists)
 {
     static const char *const start[] = {"reset", "on", ">PASSWORD", "resetchannels", "-@all"};
     struct page page = {.cli = cli, .user = user};
@@ -84,6 +85,10 @@ static int print_rules(struct cli *cli, const char *user, const struct rights_wa
         put(&page, start[i]);
     begin_line(&page);
     put_commands(&page, wanted->kinds);
+    if (lists) {
+        put(&page, "+scan");
+        put(&page, "+strlen");
+    }
     begin_line(&page);
     for (size_t i = 0; i < RIGHTS_PLACES_LEN; i++)
         put_place(&page, i, wanted);
@@ -116,11 +121,14 @@ static int acl_main(struct cli *cli, int argc, char **argv)
 {
     struct rights_wanted wanted = {.kinds = 0};
     const char *user = "redlock";
+    bool lists = false;
     int option;
 
     while ((option = cli_getopt(cli, argc, argv, false)) != -1) {
         if (option == OPTION_USER)
             user = optarg;
+        else if (option == OPTION_LIST)
+            lists = true;
         else
             rights_take_option(cli, option, &wanted);
     }
@@ -129,14 +137,15 @@ static int acl_main(struct cli *cli, int argc, char **argv)
     rights_check(cli, &wanted);
     if (wanted.names_len == 0)
         wanted.names[wanted.names_len++] = "*";
-    return print_rules(cli, user, &wanted);
+    return print_rules(cli, user, &wanted, lists);
 }
 
 const struct cli_command cli_acl = {
     .name = "acl",
     .options = OPTIONS_ACL,
     .run = acl_main,
-    .usage = "acl [--user NAME] [--names PATTERN]... [--fair] [--fence] [--permits] [--shared]",
+    .usage = "acl [--user NAME] [--names PATTERN]... [--list] [--fair] [--fence] [--permits] "
+             "[--shared]",
     .help = "Print the ACL rules of a user that may take locks and do nothing else.\n"
             "To load them, replace PASSWORD by a password, where the > belongs to the rule, and\n"
             "paste all lines into redis-cli on each master; acl itself asks no master.\n"
@@ -144,8 +153,7 @@ const struct cli_command cli_acl = {
             "only the other lines.\n"
             "To keep them, run ACL SAVE if the master has an aclfile, else CONFIG REWRITE,\n"
             "which writes users to redis.conf.\n"
-            "Check them with `redlock doctor` and the same options.\n"
-            "The user may not run `redlock list`, which also needs +scan +strlen.\n",
+            "Check them with `redlock doctor` and the same options, but --list.\n",
     .more = "Example: redlock acl --user jobs --names 'jobs/*'\n"
             "Exit: 0 printed, 64 usage.\n",
 };

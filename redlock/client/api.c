@@ -1,5 +1,5 @@
 /*
- * api.c - the public calls on leases, for both kinds of client.
+ * api.c - redlock_open(), and the public calls on leases, for both kinds of client.
  *
  * A blocking call is an asynchronous call with a waiter in place of the callback.
  */
@@ -16,6 +16,11 @@
 #include "redlock/lease/lease.h"
 #include "redlock/lease/table.h"
 #include "redlock/wire/keys.h"
+
+int redlock_open(const struct redlock_options *opts, struct redlock **ret_rl)
+{
+    return client_open(opts, NULL, ret_rl);
+}
 
 /* ---- Shared by both kinds of client ---- */
 

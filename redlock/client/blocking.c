@@ -14,6 +14,7 @@
 
 #include "redlock/base/error.h"
 #include "redlock/base/fork.h"
+#include "redlock/base/text.h"
 #include "redlock/base/thread.h"
 #include "redlock/client/mutex.h"
 #include "redlock/io/wakeup.h"
@@ -154,8 +155,10 @@ void blocking_interrupt(struct blocking *blocking)
     ev_async_send(blocking->ev, &blocking->kick);
 }
 
-void blocking_kick(struct blocking *blocking)
+void blocking_kick(void *cookie)
 {
+    struct blocking *blocking = cookie;
+
     if (blocking->asleep)
         ev_async_send(blocking->ev, &blocking->kick);
 }
@@ -348,7 +351,7 @@ int blocking_start(struct blocking *blocking)
     blocking->started = error == 0;
     blocking_unlock(blocking);
     if (error != 0)
-        return error_set(REDLOCK_E_SYSTEM, "open: cannot start a thread: %s", strerror(error));
+        return error_set(REDLOCK_E_SYSTEM, "open: cannot start a thread: %s", text_of_errno(error));
     return REDLOCK_OK;
 }
 

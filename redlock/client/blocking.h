@@ -55,7 +55,7 @@ void blocking_lock(struct blocking *blocking);
 void blocking_unlock(struct blocking *blocking);
 
 /* Under the mutex: wake the loop, so that it checks again before it sleeps. */
-void blocking_kick(struct blocking *blocking);
+void blocking_kick(void *blocking);
 /* Under the mutex: tell the thread that callbacks are due. */
 void blocking_call_thread(struct blocking *blocking);
 

@@ -12,6 +12,7 @@
 #include "redlock/base/error.h"
 #include "redlock/base/fork.h"
 #include "redlock/base/random.h"
+#include "redlock/base/text.h"
 #include "redlock/client/blocking.h"
 #include "redlock/client/callback.h"
 #include "redlock/io/tls.h"
@@ -320,11 +321,6 @@ static const struct blocking_events blocking_events = {
     .alarm_in = alarm_in,
 };
 
-static void kick(void *cookie)
-{
-    blocking_kick(cookie);
-}
-
 /* ---- Open ---- */
 
 static int no_memory(void)
@@ -337,11 +333,11 @@ static int make_loop(struct redlock *rl, struct ev_loop *ev)
 {
     rl->env.loop = ev != NULL ? loop_ev_new(ev, &loop_events, rl) : loop_poll_new(&loop_events, rl);
     if (rl->env.loop == NULL && errno != ENOMEM)
-        return error_set(REDLOCK_E_SYSTEM, "open: cannot make a timer: %s", strerror(errno));
+        return error_set(REDLOCK_E_SYSTEM, "open: cannot make a timer: %s", text_of_errno(errno));
     if (rl->env.loop == NULL)
         return no_memory();
     if (rl->blocking != NULL)
-        loop_on_kick(rl->env.loop, kick, rl->blocking);
+        loop_on_kick(rl->env.loop, blocking_kick, rl->blocking);
     if (env_now(&rl->env) == DRIFT_NEVER)
         return error_set(REDLOCK_E_SYSTEM, "open: this system has no CLOCK_BOOTTIME");
     return REDLOCK_OK;
@@ -382,7 +378,8 @@ static int make_parts(struct redlock *rl)
     if (ev == NULL && !rl->options.pollable) {
         rl->blocking = blocking_new(&blocking_events, rl);
         if (rl->blocking == NULL && errno != ENOMEM)
-            return error_set(REDLOCK_E_SYSTEM, "open: cannot make a loop: %s", strerror(errno));
+            return error_set(REDLOCK_E_SYSTEM, "open: cannot make a loop: %s",
+                             text_of_errno(errno));
         if (rl->blocking == NULL)
             return no_memory();
         ev = blocking_loop(rl->blocking);
@@ -452,7 +449,8 @@ static void free_all(struct redlock *rl)
         blocking_free(blocking);
 }
 
-int redlock_open(const struct redlock_options *opts, struct redlock **ret_rl)
+int client_open(const struct redlock_options *opts, const struct option_names *names,
+                struct redlock **ret_rl)
 {
     struct redlock *rl;
     int status;
@@ -464,7 +462,7 @@ int redlock_open(const struct redlock_options *opts, struct redlock **ret_rl)
     rl = calloc(1, sizeof *rl);
     if (rl == NULL)
         return no_memory();
-    status = options_copy(opts, &rl->options);
+    status = options_copy(opts, names, &rl->options);
     if (status != REDLOCK_OK) {
         free(rl);
         return error_wrap(status, "open");

@@ -20,6 +20,10 @@
 /* Whether this process is a child of the one that opened the client.  Any thread may call it. */
 bool client_is_forked(const struct redlock *rl);
 
+/* As redlock_open().  names: NULL stands for those of redlock.h. */
+int client_open(const struct redlock_options *opts, const struct option_names *names,
+                struct redlock **ret_rl);
+
 /* client_enter() begins a call.  It returns OK, or E_INVAL or E_STATE with a message.
  * client_leave() must follow OK, and only OK. */
 int client_enter(struct redlock *rl);

@@ -80,6 +80,12 @@ struct inspect_client inspect_client(struct redlock *rl)
     return seen;
 }
 
+int inspect_open(const struct redlock_options *opts, const struct option_names *names,
+                 struct redlock **ret_rl)
+{
+    return client_open(opts, names, ret_rl);
+}
+
 bool inspect_may_hold(struct redlock *rl)
 {
     const struct peers *peers = &rl->masters.peers;

@@ -16,6 +16,7 @@
 #include "drift/node.h"
 #include "redlock/base/mask.h"
 #include "redlock/base/message.h"
+#include "redlock/client/options.h"
 #include "redlock/core/guard.h"
 #include "redlock/core/members.h"
 #include "redlock/link/handshake.h"
@@ -26,6 +27,10 @@ struct config_member;
 struct error;
 struct reply;
 struct uri;
+
+/* As redlock_open(), with other names for options. */
+int inspect_open(const struct redlock_options *opts, const struct option_names *names,
+                 struct redlock **ret_rl);
 
 #define INSPECT_IN_FLIGHT_MAX 16384 /* Locks in flight: a link takes twice as many commands. */
 

@@ -282,13 +282,14 @@ static bool asks_for_tls(const struct options *options, const struct redlock_opt
     return is_asked;
 }
 
-/* The file of this option, or of the variable if the option is NULL.  A program with more rights
- * than its user (secure_getenv(3)) must not trust the CAs of that user. */
-static const char *find_file(const char *option, const char *variable, const char **ret_from)
+/* The file of this option, which messages call by its name, or of the variable if it is NULL.  A
+ * program with more rights than its user (secure_getenv(3)) must not trust the CAs of that user. */
+static const char *find_file(const char *option, const char *name, const char *variable,
+                             const char **ret_from)
 {
     const char *file = text_or_null(option != NULL ? option : secure_getenv(variable));
 
-    *ret_from = option == NULL && file != NULL ? variable : NULL;
+    *ret_from = option == NULL && file != NULL ? variable : name;
     return file;
 }
 
@@ -312,23 +313,28 @@ static int keep_tls(struct options *options, const struct tls_settings *settings
 }
 
 /* Load what TLS needs, or keep the settings if only a member that is not yet known may need it. */
-static int load_tls(struct options *options, const struct redlock_options *opts)
+static int load_tls(struct options *options, const struct redlock_options *opts,
+                    const struct option_names *names)
 {
     const bool is_asked = asks_for_tls(options, opts);
     struct tls_settings settings = {
         .server_name = text_or_null(opts->tls_server_name),
+        .server_name_from = names->tls_server_name,
         .verify = opts->tls_verify,
     };
 
-    settings.ca = find_file(opts->tls_ca, "REDLOCK_TLS_CA", &settings.ca_from);
-    settings.cert = find_file(opts->tls_cert, "REDLOCK_TLS_CERT", &settings.cert_from);
-    settings.key = find_file(opts->tls_key, "REDLOCK_TLS_KEY", &settings.key_from);
+    settings.ca = find_file(opts->tls_ca, names->tls_ca, "REDLOCK_TLS_CA", &settings.ca_from);
+    settings.cert =
+        find_file(opts->tls_cert, names->tls_cert, "REDLOCK_TLS_CERT", &settings.cert_from);
+    settings.key = find_file(opts->tls_key, names->tls_key, "REDLOCK_TLS_KEY", &settings.key_from);
     options->trusts_all = is_asked && !settings.verify;
     return is_asked ? tls_context_new(&settings, &options->tls) : keep_tls(options, &settings);
 }
 
-int options_copy(const struct redlock_options *opts, struct options *ret_options)
+int options_copy(const struct redlock_options *opts, const struct option_names *names,
+                 struct options *ret_options)
 {
+    static const struct option_names own_names; /* As in redlock.h. */
     struct redlock_options full = default_options;
     struct options options = {.masters_len = 0};
     int r = REDLOCK_OK;
@@ -344,7 +350,7 @@ int options_copy(const struct redlock_options *opts, struct options *ret_options
     if (r == REDLOCK_OK)
         r = check_list(&options);
     if (r == REDLOCK_OK)
-        r = load_tls(&options, &full);
+        r = load_tls(&options, &full, names != NULL ? names : &own_names);
     if (r != REDLOCK_OK) {
         options_done(&options);
         return r;

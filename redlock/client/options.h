@@ -18,6 +18,11 @@
 #include "redlock/redlock.h"
 #include "redlock/link/uri.h"
 
+/* What messages call options.  NULL: as redlock.h does. */
+struct option_names {
+    const char *tls_ca, *tls_cert, *tls_key, *tls_server_name;
+};
+
 #define OPTIONS_TLS_FILES 3 /* The CAs, the certificate of the client, and its key. */
 
 /* Options of a client, checked and copied. */
@@ -50,10 +55,11 @@ struct options {
  *
  * Returns OK, E_NOMEM, or E_INVAL.  E_INVAL means: no master, a bad, a duplicate or a 16th master;
  * a file that cannot be read; a number out of its range; or an impossible size.  On failure
- * *ret_options is untouched.  The message names the option, or the number of the master, counted
- * from 1.  It shows nothing that precedes the '@' of a URI.
+ * *ret_options is untouched.  The message names the option, as names does, or the number of the
+ * master, counted from 1.  It shows nothing that precedes the '@' of a URI.
  */
-int options_copy(const struct redlock_options *opts, struct options *ret_options);
+int options_copy(const struct redlock_options *opts, const struct option_names *names,
+                 struct options *ret_options);
 
 /* Free what options_copy() made.  A zeroed struct is allowed. */
 void options_done(struct options *options);

@@ -88,9 +88,9 @@ static int load_ca(SSL_CTX *ssl, const struct tls_settings *settings)
     if (ca == NULL)
         return SSL_CTX_set_default_verify_paths(ssl) == 1
                    ? REDLOCK_OK
-                   : error_set(REDLOCK_E_INVAL, "tls_ca: the CAs of the system cannot be read");
+                   : error_set(REDLOCK_E_INVAL, "%s: the CAs of the system cannot be read", name);
     if (stat(ca, &info) != 0)
-        return refuse_file(name, ca, strerror(errno));
+        return refuse_file(name, ca, text_of_errno(errno));
     is_folder = S_ISDIR(info.st_mode);
     if (SSL_CTX_load_verify_locations(ssl, is_folder ? NULL : ca, is_folder ? ca : NULL) != 1)
         return refuse_file(name, ca, reason_of(ERR_peek_error()));
@@ -185,8 +185,8 @@ static int make_context(const struct tls_settings *settings, struct tls_context 
         return error_set(REDLOCK_E_SYSTEM, "TLS: OpenSSL cannot start");
     if (settings->server_name != NULL) {
         if (len_of_name(settings->server_name) == 0)
-            return error_set(REDLOCK_E_INVAL, "tls_server_name must have 1 to %d bytes",
-                             NAME_MAX_LEN);
+            return error_set(REDLOCK_E_INVAL, "%s must have 1 to %d bytes",
+                             name_or(settings->server_name_from, "tls_server_name"), NAME_MAX_LEN);
         context->server_name = strdup(settings->server_name);
         if (context->server_name == NULL)
             return no_memory();

@@ -24,8 +24,8 @@ struct tls_settings {
     const char *cert, *key;  /* Files of the client's own certificate.  NULL: it has none. */
     const char *server_name; /* The name of all servers.  NULL: the host of the URI. */
     bool verify;             /* False: any certificate is accepted. */
-    /* What messages call these files, if not tls_ca, tls_cert and tls_key. */
-    const char *ca_from, *cert_from, *key_from;
+    /* What messages call them, if not tls_ca, tls_cert, tls_key and tls_server_name. */
+    const char *ca_from, *cert_from, *key_from, *server_name_from;
 };
 
 struct tls_context; /* The settings, loaded.  All connections of a client share it. */

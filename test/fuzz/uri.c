@@ -90,7 +90,7 @@ static int parse_list(const char *list, char ret_said[ERROR_MESSAGE_MAX])
     redlock_options_init(&opts);
     opts.masters = list;
     error_clear();
-    r = options_copy(&opts, &options);
+    r = options_copy(&opts, NULL, &options);
     MUST(r == REDLOCK_OK || r == REDLOCK_E_INVAL);
     if (r == REDLOCK_OK) {
         MUST(options.masters_len >= 1 && options.masters_len <= REDLOCK_MASTERS_MAX);

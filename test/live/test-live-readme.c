@@ -36,7 +36,7 @@ static int open_here(const struct redlock_options *opts, struct redlock **ret_rl
     struct redlock_options here = *opts;
     struct options checked;
 
-    CHECK_INT(options_copy(opts, &checked), REDLOCK_OK);
+    CHECK_INT(options_copy(opts, NULL, &checked), REDLOCK_OK);
     named = checked.masters_len;
     options_done(&checked);
     here.masters = cluster_masters(&cluster);

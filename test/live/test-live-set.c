@@ -9,6 +9,7 @@
 
 #include "live/cluster.h"
 #include "live/pilot.h"
+#include "redlock/base/mask.h"
 #include "redlock/redlock.h"
 #include "test/lib/check.h"
 
@@ -172,6 +173,47 @@ TEST(lists_with_strangers_are_refused)
     pilot_close(&pilot);
 }
 
+static void found(const char *numbers)
+{
+    struct redlock_lease *lease;
+    struct pilot pilot;
+    char list[200];
+
+    pilot_open(&pilot, PILOT_BLOCKING, list_of(numbers, list), 0);
+    CHECK_INT(pilot_lock_for(&pilot, "x", 30000, true, 0, &lease), REDLOCK_OK);
+    CHECK_INT(pilot_unlock(&pilot, lease), REDLOCK_OK);
+    pilot_close(&pilot);
+}
+
+/* It is chance which set the client obeys, so which masters are refused. */
+TEST(a_list_of_two_sets_is_told_as_data)
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct redlock_reason reason = {.size = sizeof reason};
+        struct pilot pilot;
+        quorum_mask wrong = 0;
+        char list[200];
+
+        check_row = pilot_kind_name(kind);
+        make_new();
+        found("123");
+        found("45");
+        pilot_open(&pilot, kind, list_of("124", list), 0);
+        CHECK_INT(lock_until_refused(&pilot, " a member of the set of "), REDLOCK_E_WRONG_SET);
+        /* Links that were closed with the list decide nothing. */
+        for (unsigned i = 0; redlock_reason(pilot.rl, i, &reason) == REDLOCK_OK && reason.decides;
+             i++) {
+            wrong |= mask_of(reason.master - 1);
+            CHECK_STR(reason.id, "wrong-set");
+            CHECK_UINT(reason.over_ms, UINT32_MAX);
+            CHECK_HAS(list, reason.address);
+            CHECK_HAS(reason.words, "127.0.0.1:");
+        }
+        CHECK(wrong == mask_of(2) || (wrong != 0 && (wrong & mask_of(2)) == 0));
+        pilot_close(&pilot);
+    }
+}
+
 /* The stranger answers when the client holds a lock already.  Whatever the client has stored on the
  * members must not keep the others out until it expires. */
 TEST(a_client_with_a_wrong_list_leaves_no_lock_behind)
@@ -321,6 +363,7 @@ TEST(two_clients_of_one_list_found_one_set)
 
 CHECK_MAIN(RUN(the_first_call_founds_the_set), RUN(all_masters_found_and_a_majority_goes_on),
            RUN(a_member_that_forgot_is_told_its_set), RUN(lists_with_strangers_are_refused),
+           RUN(a_list_of_two_sets_is_told_as_data),
            RUN(a_client_with_a_wrong_list_leaves_no_lock_behind),
            RUN(one_master_of_another_set_does_not_decide),
            RUN(two_lists_that_share_a_master_never_both_hold),

@@ -14,7 +14,7 @@ static struct quorum_config config;
 /* A client with these options, and a lock with the defaults. */
 static void begin_with(const struct redlock_options *opts)
 {
-    CHECK_INT(options_copy(opts, &options), REDLOCK_OK);
+    CHECK_INT(options_copy(opts, NULL, &options), REDLOCK_OK);
     redlock_lock_options_init(&lock);
 }
 

@@ -51,7 +51,7 @@ static struct options copied(const struct redlock_options *opts)
 {
     struct options options;
 
-    if (options_copy(opts, &options) != REDLOCK_OK) {
+    if (options_copy(opts, NULL, &options) != REDLOCK_OK) {
         printf("%s\n", error_message());
         CHECK(!"is copied");
     }
@@ -65,7 +65,7 @@ static void check_refused(const struct redlock_options *opts, int status, const 
     memset(&options, 0x5a, sizeof options);
     memset(&before, 0x5a, sizeof before);
     error_clear();
-    CHECK_INT(options_copy(opts, &options), status);
+    CHECK_INT(options_copy(opts, NULL, &options), status);
     CHECK_HAS(error_message(), message);
     CHECK(memcmp(&options, &before, sizeof options) == 0);
 }

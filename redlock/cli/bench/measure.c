@@ -475,7 +475,7 @@ int measure_check_links(const struct cli *cli, struct redlock *rl)
             "%u of %u masters may vote, and %u are warming up: run `redlock init%s` first, or use "
             "--restart-guard off if no other client uses these masters",
             up, masters, warming, cli->masters_option);
-    refusal_tell(cli, rl, true, "", " bench/", false);
+    refusal_tell(cli, rl, true, &(struct blame){.masters = 0}, " bench/", false);
     return CLI_UNREACHABLE;
 }
 

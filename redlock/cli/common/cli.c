@@ -395,6 +395,13 @@ static void on_log(void *arg, enum redlock_level level, const char *message)
 
 int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
 {
+    const struct option_names names = {
+        .tls_ca = "--tls-ca",
+        .tls_cert = "--tls-cert",
+        .tls_key = "--tls-key",
+        .tls_server_name =
+            cli->tls_server_name != NULL ? "--tls-server-name" : "REDLOCK_TLS_SERVER_NAME",
+    };
     struct redlock_options opts;
     int status;
 
@@ -410,7 +417,7 @@ int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl)
     opts.clock_guard = find_clock_guard(cli);
     set_tls(cli, &opts);
     opts.log = cli->verbose ? on_log : NULL;
-    status = redlock_open(&opts, ret_rl);
+    status = inspect_open(&opts, &names, ret_rl);
     if (status != REDLOCK_OK)
         cli_say_unopened(cli, status);
     cli_forget_masters(cli);

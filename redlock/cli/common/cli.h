@@ -271,7 +271,7 @@ struct ev_loop;
  * is neither on nor off, the program ends. */
 bool cli_is_guarded(const struct cli *cli);
 
-/* Call redlock_open() with the options of the command line, and wipe the list of masters from
+/* Open a client with the options of the command line, and wipe the list of masters from
  * memory.  loop is NULL for a blocking client.  Returns an exit code, after a message unless
  * CLI_OK. */
 int cli_open(struct cli *cli, struct ev_loop *loop, struct redlock **ret_rl);

@@ -105,41 +105,13 @@ void cli_say_status(int status)
     cli_say(message_of_status(status), "%s", redlock_errmsg(NULL));
 }
 
-/* The option of the command for the option of the library with which text begins.  NULL: none. */
-static const char *own_name(const char *text, size_t *ret_len)
-{
-    static const struct {
-        const char *library, *own;
-    } rows[] = {{"tls_ca", "--tls-ca"},
-                {"tls_cert", "--tls-cert"},
-                {"tls_key", "--tls-key"},
-                {"tls_server_name", "--tls-server-name"}};
-
-    *ret_len = strspn(text, "abcdefghijklmnopqrstuvwxyz_");
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strlen(rows[i].library) == *ret_len && strncmp(rows[i].library, text, *ret_len) == 0)
-            return rows[i].own;
-    return NULL;
-}
-
 void cli_say_unopened(const struct cli *cli, int status)
 {
     const char *from = cli->masters_from;
-    char line[ERROR_MESSAGE_MAX + 64], shown[CLI_NAMES_SHOWN_MAX];
-    const char *at = redlock_errmsg(NULL), *name;
-    size_t len = 0, word_len;
+    char shown[CLI_NAMES_SHOWN_MAX];
 
-    for (bool begins = true; *at != '\0' && len + 32 < sizeof line; begins = at[-1] == ' ') {
-        name = begins ? own_name(at, &word_len) : NULL;
-        if (name != NULL)
-            len += (size_t)snprintf(line + len, sizeof line - len, "%s", name);
-        else
-            line[len++] = *at;
-        at += name != NULL ? word_len : 1;
-    }
-    line[len] = '\0';
     cli_say(message_of_status(status), "%s%s%s", from != NULL ? cli_show_text(from, shown) : "",
-            from != NULL ? ": " : "", line);
+            from != NULL ? ": " : "", redlock_errmsg(NULL));
 }
 
 /* The line has its identifier already. */

@@ -126,6 +126,7 @@ static const struct row rows[] = {
      "the names of the locks, a pattern as in Redis (*: all\n"
      "names, and all other keys); doctor takes none with [.\n"
      "Give it again for each further pattern"},
+    {OPTIONS_ACL, OPTION_LIST, "--list", NULL, NULL, "the user may also run `redlock list`"},
     {OPTIONS_ACL | OPTIONS_DOCTOR, OPTION_FAIR, "--fair", NULL, NULL, NULL},
     {OPTIONS_ACL | OPTIONS_DOCTOR, OPTION_FENCE, "--fence", NULL, NULL, NULL},
     {OPTIONS_ACL | OPTIONS_DOCTOR, OPTION_PERMITS, "--permits", NULL, NULL, NULL},

@@ -61,6 +61,7 @@ enum option_value {
     OPTION_HOLD_AT_MOST,
     OPTION_HOLD_MS,
     OPTION_IN_FLIGHT,
+    OPTION_LIST,
     OPTION_LIST_ALL,
     OPTION_LOST,
     OPTION_MODE,

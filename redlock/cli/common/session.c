@@ -254,7 +254,7 @@ static void tell_of_clocks(const struct session *session)
 static void on_done(struct redlock_lease *lease, int status, void *arg)
 {
     struct session *session = arg;
-    char said[ERROR_MESSAGE_MAX];
+    struct error said;
 
     (void)lease;
     session->done = true;
@@ -265,13 +265,13 @@ static void on_done(struct redlock_lease *lease, int status, void *arg)
         error_save(&session->held); /* It may be a foreign key that keeps it: await_lock(). */
         return;
     }
-    (void)snprintf(said, sizeof said, "%s", redlock_errmsg(session->rl));
-    cli_say_why(message_of_status(status), "", said, error_parts());
+    error_save(&said);
+    cli_say_why(message_of_status(status), "", said.text, &said.parts);
     if (session->cli->json)
-        cli_print_failure_json(session->names, session->rl, message_of_status(status), said);
+        cli_print_failure_json(session->names, session->rl, message_of_status(status), said.text);
     if (cli_lacks_votes(status)) /* Now, because more masters may answer before ended(). */
-        refusal_tell(session->cli, session->rl, status == REDLOCK_NOT_READY, said, session->doctor,
-                     session->has_more_names);
+        refusal_tell(session->cli, session->rl, status == REDLOCK_NOT_READY, &said.blame,
+                     session->doctor, session->has_more_names);
 }
 
 /* False: a signal came first. */

@@ -191,13 +191,6 @@ const char *exam_user(const struct exam *exam)
     return exam->uri->user != NULL ? exam->uri->user : "default";
 }
 
-bool exam_has_code(const char *error, const char *code)
-{
-    size_t len = strlen(code);
-
-    return strncmp(error, code, len) == 0 && (error[len] == ' ' || error[len] == 0);
-}
-
 /* What users notice of a right that is missing, where it is more than a lock that fails. */
 static const char *effect_of(const char *rule)
 {
@@ -235,18 +228,17 @@ static enum finding finding_of(const struct reason *why)
     return (enum finding)name;
 }
 
-void exam_find_error(struct exam *exam, const char *command, const char *rule, const char *error)
+void exam_find_error(struct exam *exam, const char *command, const char *rule,
+                     const struct reason *why)
 {
     char change[EXAM_TEXT_MAX];
-    struct reason why;
 
-    redis_error_reason(&why, error);
-    if (why.words[0] == '\0') { /* It is about the master, whatever it was asked. */
-        exam_find_reason(exam, finding_of(&why), &why);
+    if (why->words[0] == '\0') { /* It is about the master, whatever it was asked. */
+        exam_find_reason(exam, finding_of(why), why);
         return;
     }
-    if (!exam_has_code(error, "NOPERM")) {
-        add_reason(exam, FIND_ERROR, &why, command);
+    if (why->why != WHY_ERROR_RIGHT) {
+        add_reason(exam, FIND_ERROR, why, command);
         return;
     }
     (void)snprintf(change, sizeof change, "allow it (ACL SETUSER %s %s, and in its ACL file)",
@@ -265,14 +257,17 @@ void exam_find_refusal(struct exam *exam, const struct reason *why)
     };
     const enum finding name = finding_of(why);
     const char *command = asked[why->at].command, *rule = asked[why->at].rule;
+    struct reason answer = *why;
 
     if (why->why == WHY_NO_LOGIN || why->why == WHY_NO_LOGIN_TLS)
         exam_find(exam, name, cure_of(exam, why), "%s", why->words);
     else if (name != FIND_ERROR && name != FIND_ACL)
         exam_find_reason(exam, name, why);
-    else
+    else {
+        reason_answers(&answer, AT_ANYTHING); /* The command stands before it. */
         exam_find_error(exam, command != NULL ? command : "INFO", rule != NULL ? rule : "+info",
-                        why->words);
+                        &answer);
+    }
 }
 
 /* ---- What it does not tell ---- */

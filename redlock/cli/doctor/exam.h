@@ -192,7 +192,8 @@ void exam_find_closed(struct exam *exam);
 
 /* Add a finding for an error that is not about a key.  rule: the ACL rule for the command.  A
  * master that is busy says so to all commands, and one finding is enough. */
-void exam_find_error(struct exam *exam, const char *command, const char *rule, const char *error);
+void exam_find_error(struct exam *exam, const char *command, const char *rule,
+                     const struct reason *why);
 
 /* Add a finding for INFO, or for CONFIG GET with this error: its ACL forbids the command, or
  * rename-command has taken it away. */
@@ -204,9 +205,6 @@ bool exam_is_guarded(const struct exam *exam);
 
 /* The name of the user of the connection. */
 const char *exam_user(const struct exam *exam);
-
-/* True: the error begins with this code, as "NOPERM this user ..." with "NOPERM". */
-bool exam_has_code(const char *error, const char *code);
 
 /* The number of findings that ask for a change. */
 unsigned exam_changes(const struct exam *exam);

@@ -20,6 +20,7 @@
 #include "redlock/client/inspect.h"
 #include "redlock/core/quorum.h"
 #include "redlock/wire/answer.h"
+#include "redlock/wire/redis_error.h"
 #include "redlock/wire/reply.h"
 #include "redlock/link/uri.h"
 
@@ -200,6 +201,7 @@ static bool read_time(struct exam *exam, struct talk *talk, int64_t *ret_us)
     const char *const words[TALK_WORDS_MAX] = {"TIME"};
     const struct reply *reply = talk_ask(talk, words);
     int64_t s = -1, us = -1;
+    struct reason why;
 
     if (reply == NULL)
         return false;
@@ -212,8 +214,11 @@ static bool read_time(struct exam *exam, struct talk *talk, int64_t *ret_us)
         return true;
     }
     exam->votes = exam->votes && !exam->has_clock_guard;
-    exam_find_error(exam, "TIME", "+time",
-                    reply->type == REPLY_ERROR ? reply->text : "no time of day");
+    if (reply->type == REPLY_ERROR)
+        reply_reason(reply, &why);
+    else
+        reason_quote(&why, WHY_ERROR, "no time of day", NULL);
+    exam_find_error(exam, "TIME", "+time", &why);
     return false;
 }
 

@@ -236,14 +236,13 @@ static void find_forbidden_place(struct exam *exam, const struct right *right, b
 
 /* True: the error is reported.  Rows provoke errors by words that are not valid.  Other errors,
  * such as a full memory, are reported for the rows of plain locks only. */
-static bool is_told(const struct exam *exam, const struct right *right, const char *error)
+static bool is_told(const struct exam *exam, const struct right *right, enum why why)
 {
-    if (redis_error_kind(error) == WHY_ERROR_COMMAND)
+    if (why == WHY_ERROR_COMMAND)
         return true;
     return about_of(right) == RIGHTS_ABOUT_NAME && right->kinds == RIGHTS_PLAIN &&
-           !exam_has_code(error, "NOSCRIPT") &&
-           !(exam->target->is_in_use &&
-             (exam_has_code(error, "ERR") || exam_has_code(error, "WRONGTYPE")));
+           why != WHY_ERROR_SCRIPT &&
+           !(exam->target->is_in_use && (why == WHY_ERROR || why == WHY_ERROR_TYPE));
 }
 
 /* True: the row was tried on exam->own, which the user need not be allowed to lock. */
@@ -257,10 +256,13 @@ static bool is_elsewhere(const struct exam *exam, const struct right *right)
 static bool find(struct exam *exam, const struct right *right, const char *error)
 {
     const enum redis_right what = redis_error_right(error);
-    bool is_forbidden = exam_has_code(error, "NOPERM");
     char command[COMMAND_MAX];
+    struct reason why;
+    bool is_forbidden;
 
-    if (about_of(right) == RIGHTS_ABOUT_MARKER && exam_has_code(error, "WRONGTYPE")) {
+    redis_error_reason(&why, error);
+    is_forbidden = why.why == WHY_ERROR_RIGHT;
+    if (about_of(right) == RIGHTS_ABOUT_MARKER && why.why == WHY_ERROR_TYPE) {
         exam_find(exam, FIND_MARKER, "delete this key, which redlock did not write",
                   "the key " WIRE_MARKER ", its marker, is no hash: WRONGTYPE");
         return true;
@@ -271,9 +273,9 @@ static bool find(struct exam *exam, const struct right *right, const char *error
         find_forbidden_place(exam, right, what == RIGHT_TO_KEY);
         return true;
     }
-    if (!is_forbidden && !is_told(exam, right, error))
+    if (!is_forbidden && !is_told(exam, right, why.why))
         return false;
-    exam_find_error(exam, command_of(right, command), right->rule, error);
+    exam_find_error(exam, command_of(right, command), right->rule, &why);
     return true;
 }
 
@@ -298,7 +300,7 @@ static bool is_fatal(const struct exam *exam, const struct right *right, const c
     if (strcmp(right->rule, "+eval") == 0)
         return (exam->kinds & RIGHTS_GUARD) != 0;
     return strcmp(right->rule, "+set") == 0 &&
-           !(exam->is_any_name && exam_has_code(error, "NOPERM") &&
+           !(exam->is_any_name && redis_error_kind(error) == WHY_ERROR_RIGHT &&
              redis_error_right(error) == RIGHT_TO_KEY);
 }
 

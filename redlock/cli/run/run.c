@@ -55,7 +55,7 @@ static void say_lost(const struct run *run, uint32_t left_ms)
                        left_ms, masters.text[0] != 0 ? ": " : "");
     cli_say_why(why == MSG_REVOKED ? MSG_REVOKED : MSG_LOST, text, masters.text, &masters.parts);
     if (why != MSG_REVOKED && masters.parts.len > 0)
-        refusal_tell(run->session.cli, run->session.rl, false, masters.text, run->session.doctor,
+        refusal_tell(run->session.cli, run->session.rl, false, &masters.blame, run->session.doctor,
                      run->session.has_more_names);
 }
 

@@ -120,12 +120,6 @@ int set_refusal_joiner(const struct survey *found, const struct config_member *j
     return refuse_second_name(found, m, joiner);
 }
 
-/* The master refuses the user or the password. */
-static bool is_login(const struct reason *why)
-{
-    return why->at == AT_LOGIN || reason_message(why) == MSG_WRONG_PASSWORD;
-}
-
 int set_refusal_login(const struct survey *found, const struct config *list)
 {
     int code = CLI_OK;
@@ -135,7 +129,7 @@ int set_refusal_login(const struct survey *found, const struct config *list)
         unsigned m = survey_find(found, &list->members[i]);
 
         if (config_find(&found->newest, name) == found->newest.members_len || m == found->masters ||
-            found->of[m].answered || !is_login(&found->of[m].why))
+            found->of[m].answered || reason_message(&found->of[m].why) != MSG_WRONG_PASSWORD)
             continue;
         cli_say(reason_message(&found->of[m].why), "%s: %s", name, survey_why(found, m).text);
         code = CLI_CHANGE;

@@ -213,7 +213,8 @@ static void print_token(const struct report *report)
         (void)printf("%s%s ", is_revoked(report->token) ? "" : "held by ", text);
 }
 
-static void print_holder(const struct report *report)
+/* is_named: the last line has the token. */
+static void print_holder(const struct report *report, bool is_named)
 {
     char quoted[QUOTED_MAX];
 
@@ -230,7 +231,10 @@ static void print_holder(const struct report *report)
         print_time_left(report->ttl_ms);
     } else {
         (void)printf("  ");
-        print_token(report);
+        if (is_named && !is_revoked(report->token))
+            (void)printf("held ");
+        else
+            print_token(report);
         print_time_left(report->ttl_ms);
     }
     if (report->knows_holder && report->readers == 0 && report->token == NULL &&
@@ -265,7 +269,8 @@ static void print_clock(const struct report *report)
         print_range("rate", &report->rate_ppm, 1, "ppm");
 }
 
-static void print_master(const struct status *status, unsigned m, int width)
+/* named: masters whose holder the last line names. */
+static void print_master(const struct status *status, unsigned m, int width, quorum_mask named)
 {
     const struct report *report = &status->reports[m];
     const struct inspect_master master = inspect_master(status->rl, m);
@@ -292,7 +297,7 @@ static void print_master(const struct status *status, unsigned m, int width)
                  is_informed(info) ? show_uptime(info->uptime_s, uptime, sizeof uptime) : "?");
     print_clock(report);
     if (status->name != NULL)
-        print_holder(report);
+        print_holder(report, (named & mask_of(m)) != 0);
     (void)printf("\n");
 }
 
@@ -422,27 +427,26 @@ static void print_foreign(const struct status *status, const struct verdict *ver
     print_foreign_permit(status);
 }
 
-static void print_verdict(const struct status *status)
+static void print_verdict(const struct status *status, const struct verdict *verdict)
 {
-    struct verdict verdict = judge(status);
     char quoted[QUOTED_MAX];
 
-    print_foreign(status, &verdict);
-    if (!verdict.is_kept) /* Scripts read the verdict in the last line. */
-        report_votes_text(status, verdict.holders);
-    if (verdict.permits > 0)
-        print_permits(status, verdict.permits);
+    print_foreign(status, verdict);
+    if (!verdict->is_kept) /* Scripts read the verdict in the last line. */
+        report_votes_text(status, verdict->holders);
+    if (verdict->permits > 0)
+        print_permits(status, verdict->permits);
     /* If permits are taken and the plain lock of this name is free, do not show the plain lock: the
      * semaphore would seem to be free. */
-    if (verdict.is_kept) /* Then nothing else is to be said of the lock. */
-        print_no_lock(status, mask_count(verdict.foreign), "this key", "lock");
-    else if (verdict.permits == 0 || !decide(status, verdict.free))
-        print_lock(status, &verdict);
+    if (verdict->is_kept) /* Then nothing else is to be said of the lock. */
+        print_no_lock(status, mask_count(verdict->foreign), "this key", "lock");
+    else if (verdict->permits == 0 || !decide(status, verdict->free))
+        print_lock(status, verdict);
     report_holders_text(status);
-    if (verdict.waiting > 0)
+    if (verdict->waiting > 0)
         (void)printf("%s: %lld %s in its queue on a majority of the masters\n",
-                     quote_name(status, quoted), verdict.waiting,
-                     verdict.waiting == 1 ? "waits" : "wait");
+                     quote_name(status, quoted), verdict->waiting,
+                     verdict->waiting == 1 ? "waits" : "wait");
 }
 
 static void print_warming(const struct status *status)
@@ -470,6 +474,7 @@ static void print_warming(const struct status *status)
 
 void report_text(const struct status *status)
 {
+    const struct verdict verdict = judge(status);
     size_t width = 0;
 
     for (unsigned m = 0; m < status->masters; m++) {
@@ -479,7 +484,8 @@ void report_text(const struct status *status)
     }
     for (unsigned m = 0; m < status->masters; m++)
         if (!status->reports[m].gone)
-            print_master(status, m, (int)width);
+            print_master(status, m, (int)width,
+                         decide(status, verdict.holders) ? verdict.holders : 0);
     (void)printf("%u of %u %s are up, %s\n", status->up, status->counted, status->noun,
                  report_has_majority(status) ? "a majority" : "NO MAJORITY");
     if (status->warming > 0)
@@ -489,7 +495,7 @@ void report_text(const struct status *status)
     cli_print_clock_guard(status->rl);
     report_set_text(status);
     if (status->name != NULL)
-        print_verdict(status);
+        print_verdict(status, &verdict);
 }
 
 /* ---- Printing JSON ---- */

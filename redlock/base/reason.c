@@ -122,11 +122,17 @@ void reason_of_errno(struct reason *ret_reason, int error)
 
 /* ---- Meaning ---- */
 
+/* An error of this host says nothing of the master, at whatever moment it comes. */
+static enum reason_at at_of(const struct reason *reason)
+{
+    return reason->why == WHY_OWN_SYSTEM ? AT_ANYTHING : reason->at;
+}
+
 enum msg reason_message(const struct reason *reason)
 {
-    bool is_tls = reason->at == AT_TLS || reason->at == AT_AFTER_TLS;
+    bool is_tls = at_of(reason) == AT_TLS || at_of(reason) == AT_AFTER_TLS;
 
-    return is_tls && reason->why != WHY_OWN_SYSTEM ? MSG_TLS_FAILED : kinds[reason->why].message;
+    return is_tls ? MSG_TLS_FAILED : kinds[reason->why].message;
 }
 
 bool reason_refuses_user(enum why why)
@@ -143,7 +149,7 @@ const char *reason_cure(const struct reason *reason)
 {
     const char *cure = kinds[reason->why].cure;
 
-    return cure != NULL ? cure : ats[reason->at].cure;
+    return cure != NULL ? cure : ats[at_of(reason)].cure;
 }
 
 bool reason_is_same(const struct reason *a, const struct reason *b)
@@ -154,7 +160,7 @@ bool reason_is_same(const struct reason *a, const struct reason *b)
 
 static enum form form_of(const struct reason *reason)
 {
-    return ats[reason->at].before[0] != '\0' ? FORM_TEXT : kinds[reason->why].form;
+    return ats[at_of(reason)].before[0] != '\0' ? FORM_TEXT : kinds[reason->why].form;
 }
 
 bool reason_takes_each(const struct reason *reason)
@@ -267,7 +273,7 @@ static size_t write_sentence(const struct reason *reason, drift_time now, const 
     buf[0] = '\0';
     if (reason->why == WHY_NONE)
         return 0;
-    put_text(&sheet, ats[reason->at].before);
+    put_text(&sheet, ats[at_of(reason)].before);
     while (*at != '\0') {
         size_t len = strcspn(at, "%");
 
@@ -279,7 +285,7 @@ static size_t write_sentence(const struct reason *reason, drift_time now, const 
         }
     }
     put_text(&sheet, hint != NULL ? hint : "");
-    put_text(&sheet, ats[reason->at].behind);
+    put_text(&sheet, ats[at_of(reason)].behind);
     return sheet.len;
 }
 

@@ -25,8 +25,8 @@
 #define CURE_CA                                                                        \
     "give the CA that has signed it (--tls-ca, REDLOCK_TLS_CA), or give the master a " \
     "certificate of your CA"
-#define CURE_OUR_CERTIFICATE                                                               \
-    "give a certificate of a CA that the master knows (--tls-cert and --tls-key), or set " \
+#define CURE_OUR_CERTIFICATE                                                                     \
+    "give a valid certificate of a CA that the master knows (--tls-cert and --tls-key), or set " \
     "tls-auth-clients no there"
 #define CURE_OUR_CLOCK "set the clock of this machine right"
 #define CURE_TLS "see its log: it needs TLS 1.2 or later (tls-protocols)"
@@ -69,7 +69,8 @@
     X(TLS_CERTIFICATE, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w",      \
       .cure = CURE_CA)                                                                             \
     X(TLS_EXPIRED, CERTIFICATE_ENDS, TEXT, "TLS: the server's certificate is refused: %w",         \
-      .cure = "give it a certificate that is valid (tls-cert-file), and restart it")               \
+      .cure = "give it a certificate that is valid (CONFIG SET tls-cert-file FILE tls-key-file "   \
+              "FILE, and in redis.conf)")                                                          \
     X(TLS_EARLY, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w",            \
       .cure = CURE_OUR_CLOCK ", or give the master another certificate")                           \
     X(TLS_CA, TLS_CERTIFICATE, TEXT, "TLS: the server's certificate is refused: %w",               \
@@ -121,7 +122,8 @@
       .cure = "give the addresses of Redis masters themselves")                                    \
     X(LOADING, LOADING, VERB, "is still loading its data", .cure = "wait, and run doctor again")   \
     X(TWIN, SAME_SERVER, VERB, "is the same server as master %m (%w)")                             \
-    X(NO_RUN_ID, NO_COMMAND, TEXT, "INFO reports no run_id, which the restart guard needs")        \
+    X(NO_RUN_ID, NO_COMMAND, TEXT, "INFO reports no run_id, which the restart guard needs",        \
+      .hint = " (is INFO renamed, or is it a proxy?)")                                             \
     X(NO_INFO, NO_RIGHT, TEXT, "the ACL forbids INFO, which the restart guard needs: NOPERM",      \
       .refuses_user = true)                                                                        \
     X(NO_LOGIN, WRONG_PASSWORD, VERB,                                                              \

@@ -7,6 +7,8 @@
 
 #include <sodium.h>
 
+#include "redlock/base/random.h"
+
 #define TOKEN_BYTES (TOKEN_LEN / 2)
 
 _Static_assert(sizeof((struct token_key *)0)->bytes == crypto_stream_chacha20_KEYBYTES,
@@ -15,10 +17,7 @@ _Static_assert(crypto_stream_chacha20_NONCEBYTES == sizeof(uint64_t), "a serial 
 
 int token_key_init(struct token_key *key)
 {
-    if (sodium_init() < 0) /* sodium_init() returns 1 if it was called before. */
-        return -1;
-    randombytes_buf(key->bytes, sizeof key->bytes);
-    return 0;
+    return random_draw(key->bytes, sizeof key->bytes);
 }
 
 void token_key_done(struct token_key *key)

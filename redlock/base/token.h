@@ -24,7 +24,7 @@ struct token_key {
     unsigned char bytes[32]; /* crypto_stream_chacha20_KEYBYTES */
 };
 
-/* Draw a fresh key.  Returns 0, or -1 if libsodium cannot start because there is no entropy. */
+/* Draw a fresh key.  Returns what random_draw() does. */
 int token_key_init(struct token_key *key);
 
 /* Wipe the key. */

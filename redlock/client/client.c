@@ -9,10 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sodium.h>
-
 #include "redlock/base/error.h"
 #include "redlock/base/fork.h"
+#include "redlock/base/random.h"
 #include "redlock/client/blocking.h"
 #include "redlock/client/callback.h"
 #include "redlock/io/tls.h"
@@ -373,12 +372,13 @@ static int make_masters(struct redlock *rl)
 static int make_parts(struct redlock *rl)
 {
     struct ev_loop *ev = rl->options.loop;
-    int status;
+    int status = token_key_init(&rl->leases.tokens);
 
     rl->leases.note = rl->options.note;
-    if (token_key_init(&rl->leases.tokens) != 0)
-        return error_set(REDLOCK_E_SYSTEM, "open: libsodium finds no entropy");
-    randombytes_buf(&rl->env.dice, sizeof rl->env.dice);
+    if (status == REDLOCK_OK)
+        status = random_draw(&rl->env.dice, sizeof rl->env.dice);
+    if (status != REDLOCK_OK)
+        return status;
     if (ev == NULL && !rl->options.pollable) {
         rl->blocking = blocking_new(&blocking_events, rl);
         if (rl->blocking == NULL && errno != ENOMEM)

@@ -62,11 +62,12 @@ static struct redlock_lease *new_lease(struct redlock *rl, const struct wanted *
 /* Note the owner, so that it may lock the lease again. */
 static int give_owner(struct redlock_lease *lease, const struct owner *owner)
 {
-    lease->has_owner = owner_add(&lease->leases->owners, owner, lease->name, lease) == 0;
-    if (lease->has_owner)
-        return REDLOCK_OK;
-    lease_let_go(lease);
-    return error_set(REDLOCK_E_NOMEM, "%s", redlock_strerror(REDLOCK_E_NOMEM));
+    int status = owner_add(&lease->leases->owners, owner, lease->name, lease);
+
+    lease->has_owner = status == REDLOCK_OK;
+    if (!lease->has_owner)
+        lease_let_go(lease);
+    return status == REDLOCK_E_NOMEM ? error_set(status, "%s", redlock_strerror(status)) : status;
 }
 
 /* The owner locks once more a lease that it has.  Only its last unlock ends the lease. */

@@ -54,6 +54,8 @@ quorum_mask outlook_deciding(const struct outlook_view *view, int status)
 {
     quorum_mask masters = 0;
 
+    if (status == REDLOCK_E_WRONG_SET && view->wrong != 0)
+        return view->wrong;
     for (unsigned m = 0; m < QUORUM_MASTERS_MAX; m++)
         if (view->masters[m] != OUTLOOK_WELL && outlook_status(view->masters[m]) == status)
             masters |= mask_of(m);

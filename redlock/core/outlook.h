@@ -29,6 +29,8 @@ enum outlook {
 struct outlook_view {
     struct members members;
     bool founds; /* No set is known: all masters of the list are needed to found it. */
+    /* Masters for which the list is refused, members or not: all members are FOREIGN then. */
+    quorum_mask wrong;
     enum outlook masters[QUORUM_MASTERS_MAX]; /* Only members count. */
     drift_span left[QUORUM_MASTERS_MAX];      /* WARMING: the time until it may vote. */
 };

@@ -14,8 +14,8 @@
  *     round that lost, and may move to another permit (rule 9), waits as long again
  *     (await_rest).
  *  4. Every master that may store the token of a dead round, and can be sent a command, gets
- *     a release, once per connection, at the end of the lease also if it may not vote
- *     (settle).  Every failure ends by declaring the round dead; settle does the rest.
+ *     a release, once per connection; if it may not vote, only when no token is live (settle).
+ *     Every failure ends by declaring the round dead; settle does the rest.
  *  5. A master is asked as soon as its link is up and it owes us no answer.  So at most one
  *     token of ours is in doubt on any master (ask_for_lock).
  *  6. An extension never shortens a lease.  The script does not, so the deadline must not
@@ -34,8 +34,9 @@
  *     A hold relies on the majority that granted it, or that extended all names to the deadline or
  *     beyond.  If this master is one of them, it may be needed for the names that it still stores.
  *     So the release waits until the hold relies on others, or has ended (judge_extension,
- *     bury_round).  It gets the token back only after that release.  So while the set changes, a
- *     majority that needs this master cannot extend the hold.
+ *     bury_round).  Likewise if it may be given the token for a change (rule 11): it refuses that
+ * if it stores some of the names.  Else it gets the token back only after the release.  So while
+ *     the set changes, a majority that needs a master with some names cannot extend the hold.
  *     An adopted token gets no such release, and none when it is lost (is_anothers): another
  *     process may count on what is left of it, until a deadline that we do not know.  Only the
  *     caller releases it, by RELEASE or CANCEL.
@@ -230,8 +231,11 @@ static quorum_mask to_release(const struct quorum *q)
 static void settle(struct step *s)
 {
     struct quorum *q = s->q;
-    quorum_mask to = to_release(q) & takes_release(s);
+    quorum_mask to = to_release(q);
 
+    if (to == 0) /* Nearly always. */
+        return;
+    to &= takes_release(s);
     if (to == 0 || is_anothers(q))
         return;
     send(s, QUORUM_CMD_RELEASE, to, ++q->ask);
@@ -750,12 +754,20 @@ static void ask_to_extend(struct step *s, uint32_t ask)
     send(s, QUORUM_CMD_EXTEND, to, ask);
 }
 
+/* Rule 11: not a master whose release may be late (rules 10 and 14).  It would delete what counts
+ * as a vote at once. */
+static quorum_mask takes_gift(const struct quorum *q)
+{
+    return q->fresh & (quorum_mask) ~(q->barred & (quorum_mask) ~(q->live | q->relied));
+}
+
 /* Rule 11.  A master where the token may be already gets an extension instead. */
 static void ask_to_give(struct step *s, uint32_t ask)
 {
     struct quorum *q = s->q;
-    quorum_mask busy = q->asked | q->owing | q->may_hold;
-    quorum_mask to = q->fresh & everyone(s) & s->ev->up & (quorum_mask)~busy;
+    quorum_mask refused = q->relied & (quorum_mask)~q->live;
+    quorum_mask busy = q->asked | q->owing | (q->may_hold & (quorum_mask)~refused);
+    quorum_mask to = takes_gift(q) & everyone(s) & s->ev->up & (quorum_mask)~busy;
 
     if (to == 0)
         return;
@@ -776,7 +788,7 @@ static quorum_mask awaited_proofs(const struct step *s)
     const struct quorum *q = s->q;
     quorum_mask answering = q->asked & q->owing & holders(q) & (quorum_mask)~q->none;
     quorum_mask coming = holders(q) & (quorum_mask)~q->asked & s->ev->coming;
-    quorum_mask fresh = q->fresh & (quorum_mask)~q->asked & (s->ev->up | s->ev->coming);
+    quorum_mask fresh = takes_gift(q) & (quorum_mask)~q->asked & (s->ev->up | s->ev->coming);
 
     return answering | fresh | (q->state == QUORUM_PROVING ? coming : 0);
 }
@@ -1017,10 +1029,14 @@ static void judge(struct step *s)
 /* Rule 10. */
 static void on_refusal(struct quorum *q, quorum_mask from)
 {
-    if (q->config.many && !(q->fresh & from))
+    if (q->config.many) {
+        q->relied |= q->fresh & q->live & from; /* Released later. */
         q->live &= (quorum_mask)~from;
-    else
+    } else {
         q->may_hold &= (quorum_mask)~from;
+    }
+    if (q->state == QUORUM_EXTENDING)
+        q->asked |= from;                         /* Rule 14: not known when this was sent. */
     q->asked &= (quorum_mask) ~(q->fresh & from); /* It may be given the token. */
 }
 
@@ -1169,8 +1185,6 @@ static void on_link(struct step *s)
     }
 
     q->barred |= q->deciding & on; /* Rule 14. */
-    /* A release that is late would delete what counts as a vote at once (rule 11). */
-    q->fresh &= (quorum_mask) ~(q->deciding & q->releasing & on);
     q->deciding &= (quorum_mask)~on;
     q->owing &= (quorum_mask)~on;
     q->releasing &= (quorum_mask)~on;

@@ -184,7 +184,8 @@ struct quorum {
                                    * token or deletes it, and to any later one. */
     quorum_mask barred;           /* Masters that never regain the live token (rule 14). */
     quorum_mask relied;           /* Masters by whose votes the lock is held until the deadline: a
-                                   * majority of them stores all its names (rule 10). */
+                                   * majority of them stores all its names.  Members that may be
+                                   * given it, and refused to extend it (rule 10). */
     uint32_t ask;                 /* Number of the latest ask. */
     uint32_t round;               /* Number of the live round; 0: none. */
     drift_time sent;              /* When the ask under way began. */

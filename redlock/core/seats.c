@@ -279,16 +279,16 @@ static bool is_wrong(const struct seats *s, unsigned seat, enum seat_state why)
 }
 
 /* A closed set has removed all. */
-unsigned seats_wrong(const struct seats *s)
+quorum_mask seats_wrong(const struct seats *s)
 {
     static const enum seat_state wrong[] = {SEAT_OTHER, SEAT_STRANGER, SEAT_REMOVED};
     size_t wrong_len = config_is_closed(&s->now) ? 3 : 2;
+    quorum_mask found = 0;
 
-    for (size_t why = 0; why < wrong_len; why++)
+    for (size_t why = 0; why < wrong_len && found == 0; why++)
         for (unsigned i = 0; i < QUORUM_MASTERS_MAX; i++)
-            if (is_wrong(s, i, wrong[why]))
-                return i;
-    return QUORUM_MASTERS_MAX;
+            found |= is_wrong(s, i, wrong[why]) ? mask_of(i) : 0;
+    return found;
 }
 
 quorum_mask seats_denied(const struct seats *s)

@@ -93,10 +93,9 @@ void seats_forget(struct seats *s);
 /* True if no set is known, and all masters of the list say that they belong to none. */
 bool seats_are_new(const struct seats *s);
 
-/* A master of the list that makes the list wrong: one of another set, or else one of no set.
- * QUORUM_MASTERS_MAX: there is none.  A master that was removed from the set does not, unless the
- * set is closed. */
-unsigned seats_wrong(const struct seats *s);
+/* Masters of the list that make the list wrong: those of another set, or else those of no set.
+ * Masters that were removed from the set do not, unless the set is closed. */
+quorum_mask seats_wrong(const struct seats *s);
 
 /* Masters that were members while this client knew them, and still have their seats. */
 quorum_mask seats_leaving(const struct seats *s);

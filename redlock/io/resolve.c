@@ -12,6 +12,7 @@
 #include <locale.h>
 #include <netdb.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +25,20 @@
 
 #define ADDRESSES_MAX 8 /* Chosen: more than any master has. */
 
+/*
+ * The look-ups of one process.  A forked child has no such threads, so no look-up ends there, and a
+ * thread of its parent may have held the mutex.  So it begins with none, and leaks those it
+ * inherited.  A handler of pthread_atfork() would not run at _Fork() or a system call.
+ */
+struct lookups {
+    unsigned forks;        /* fork_count() of the process. */
+    pthread_mutex_t mutex; /* Guards this list, and every field of a look-up but its result. */
+    struct lookup *under_way;
+};
+
 /* One name.  Its thread writes the result before is_done is set, and nothing writes it later. */
 struct lookup {
+    struct lookups *all;
     struct lookup *next;     /* The next look-up under way. */
     struct resolve *waiting; /* The requests for this name. */
     unsigned owners;         /* The thread, and the requests.  The last one frees it. */
@@ -41,37 +54,46 @@ struct lookup {
 struct resolve {
     struct resolve *next; /* The next request for the same name. */
     struct lookup *lookup;
-    unsigned forks; /* fork_count() when the descriptor was made. */
     int fd;
 };
 
-/* Guards this list, and every field of a look-up but its result. */
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct lookup *under_way;
-
-static void lock(void)
+static void lock(struct lookups *all)
 {
-    (void)pthread_mutex_lock(&mutex);
+    (void)pthread_mutex_lock(&all->mutex);
 }
 
-static void unlock(void)
+static void unlock(struct lookups *all)
 {
-    (void)pthread_mutex_unlock(&mutex);
+    (void)pthread_mutex_unlock(&all->mutex);
 }
 
 /* ---- Forks ---- */
 
-/* A forked child has no such threads, so no look-up ends there.  It forgets the look-ups, and leaks
- * their memory. */
-static void forget_all(void)
+static bool is_inherited(const struct lookups *all)
 {
-    under_way = NULL;
-    unlock();
+    return all->forks != fork_count();
 }
 
-static void watch_forks(void)
+/* The look-ups of this process.  NULL: memory ran out. */
+static struct lookups *find_ours(void)
 {
-    (void)pthread_atfork(lock, unlock, forget_all);
+    static struct lookups first = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    static _Atomic(struct lookups *) ours = &first;
+    struct lookups *found, *fresh;
+
+    fork_watch();
+    found = atomic_load(&ours);
+    if (!is_inherited(found))
+        return found;
+    fresh = calloc(1, sizeof *fresh);
+    if (fresh == NULL)
+        return NULL;
+    fresh->forks = fork_count();
+    (void)pthread_mutex_init(&fresh->mutex, NULL);
+    if (atomic_compare_exchange_strong(&ours, &found, fresh))
+        return fresh;
+    free(fresh); /* Another thread was faster. */
+    return found;
 }
 
 /* ---- The thread ---- */
@@ -120,25 +142,27 @@ static void tell(const struct lookup *lookup)
 
 static void *run(void *arg)
 {
-    struct lookup *lookup = arg, **at = &under_way;
+    struct lookup *lookup = arg, **at;
+    struct lookups *all = lookup->all;
 
     look_up(lookup);
-    lock();
+    lock(all);
+    at = &all->under_way;
     while (*at != lookup)
         at = &(*at)->next;
     *at = lookup->next;
     lookup->is_done = true;
     tell(lookup);
     disown(lookup);
-    unlock();
+    unlock(all);
     return NULL;
 }
 
 /* ---- Requests ---- */
 
-static struct lookup *find(const char *host)
+static struct lookup *find(const struct lookups *all, const char *host)
 {
-    struct lookup *lookup = under_way;
+    struct lookup *lookup = all->under_way;
 
     while (lookup != NULL && strcmp(lookup->host, host) != 0)
         lookup = lookup->next;
@@ -146,7 +170,7 @@ static struct lookup *find(const char *host)
 }
 
 /* Start a look-up.  NULL: memory or a thread was missing, and errno is set. */
-static struct lookup *make(const char *host)
+static struct lookup *make(struct lookups *all, const char *host)
 {
     size_t len = strlen(host);
     struct lookup *lookup = calloc(1, sizeof *lookup + len + 1);
@@ -154,6 +178,7 @@ static struct lookup *make(const char *host)
 
     if (lookup != NULL) {
         memcpy(lookup->host, host, len + 1);
+        lookup->all = all;
         lookup->owners = 1;
         error = thread_start(NULL, run, lookup);
     }
@@ -162,33 +187,37 @@ static struct lookup *make(const char *host)
         errno = error;
         return NULL;
     }
-    lookup->next = under_way;
-    under_way = lookup;
+    lookup->next = all->under_way;
+    all->under_way = lookup;
     return lookup;
 }
 
 /* Join the look-up of host, or start one.  Returns false where make() fails. */
 static bool join(struct resolve *resolve, const char *host)
 {
+    struct lookups *all = find_ours();
     struct lookup *lookup;
 
-    lock();
-    lookup = find(host);
+    if (all == NULL) {
+        errno = ENOMEM;
+        return false;
+    }
+    lock(all);
+    lookup = find(all, host);
     if (lookup == NULL)
-        lookup = make(host);
+        lookup = make(all, host);
     if (lookup != NULL) {
         lookup->owners++;
         resolve->lookup = lookup;
         resolve->next = lookup->waiting;
         lookup->waiting = resolve;
     }
-    unlock();
+    unlock(all);
     return lookup != NULL;
 }
 
 struct resolve *resolve_start(const char *host)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct resolve *resolve = calloc(1, sizeof *resolve);
     int error;
 
@@ -196,8 +225,6 @@ struct resolve *resolve_start(const char *host)
         errno = ENOMEM;
         return NULL;
     }
-    (void)pthread_once(&once, watch_forks);
-    resolve->forks = fork_count();
     resolve->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     error = errno;
     if (resolve->fd < 0)
@@ -224,11 +251,14 @@ int resolve_fd(const struct resolve *resolve)
 /* The mutex makes the thread's result visible to the caller. */
 bool resolve_is_done(const struct resolve *resolve)
 {
+    struct lookups *all = resolve->lookup->all;
     bool is_done;
 
-    lock();
+    if (is_inherited(all))
+        return false;
+    lock(all);
     is_done = resolve->lookup->is_done;
-    unlock();
+    unlock(all);
     return is_done;
 }
 
@@ -281,15 +311,16 @@ bool resolve_take(const struct resolve *resolve, unsigned turn,
 void resolve_free(struct resolve *resolve)
 {
     struct resolve **at = &resolve->lookup->waiting;
+    struct lookups *all = resolve->lookup->all;
 
-    lock();
-    while (*at != resolve)
-        at = &(*at)->next;
-    *at = resolve->next;
-    disown(resolve->lookup);
-    unlock();
-    /* The child of a fork may have another file of this number. */
-    if (fork_count() == resolve->forks)
+    if (!is_inherited(all)) { /* Else the list may be in disorder, and the number another file's. */
+        lock(all);
+        while (*at != resolve)
+            at = &(*at)->next;
+        *at = resolve->next;
+        disown(resolve->lookup);
+        unlock(all);
         (void)close(resolve->fd);
+    }
     free(resolve);
 }

@@ -330,7 +330,8 @@ static void explain_verify(struct tls *tls, long result)
 static void explain_alert(struct tls *tls, unsigned long error)
 {
     int alert = ERR_GET_REASON(error) - SSL_AD_REASON_OFFSET;
-    bool is_bad = alert >= SSL_AD_BAD_CERTIFICATE && alert <= SSL_AD_CERTIFICATE_UNKNOWN;
+    bool is_bad = (alert >= SSL_AD_BAD_CERTIFICATE && alert <= SSL_AD_CERTIFICATE_UNKNOWN) ||
+                  alert == SSL_AD_UNKNOWN_CA;
     enum why why = alert == SSL_AD_CERTIFICATE_REQUIRED ? WHY_TLS_UNKNOWN_US
                    : is_bad                             ? WHY_TLS_BAD_US
                                                         : WHY_TLS_REFUSED;

@@ -99,6 +99,8 @@ static void list_troubles(const struct leases *leases, struct answers answers, q
                           size_t from, size_t size, struct error *ret_list)
 {
     const struct masters *masters = leases->masters;
+    const struct members members =
+        prospect_founds(&masters->prospect) ? (struct members){0, 0} : masters->peers.members;
     const drift_time now = env_now(leases->env);
     struct trouble troubles[QUORUM_MASTERS_MAX];
 
@@ -106,7 +108,7 @@ static void list_troubles(const struct leases *leases, struct answers answers, q
         troubles[m].name = masters_name(masters, m);
         trouble_of(leases, m, &answers, &troubles[m].why);
     }
-    troubles_weigh(troubles, masters->peers.len, &masters->peers.members, deciding);
+    troubles_weigh(troubles, masters->peers.len, &members, deciding);
     troubles_list(troubles, masters->peers.len, now, ret_list->text + from, size - from,
                   &ret_list->parts);
     error_shift(&ret_list->parts, from);

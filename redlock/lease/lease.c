@@ -13,6 +13,7 @@
 #include "redlock/lease/counts.h"
 #include "redlock/lease/explain.h"
 #include "redlock/lease/table.h"
+#include "redlock/wire/redis_error.h"
 
 /* A client with 100 000 leases takes 528 bytes of heap for each, without names: this struct, and
  * up to 42 bytes for the slot, the alarm, and spare room in their tables (test/bench/leases.c). */
@@ -398,8 +399,8 @@ void lease_step(struct redlock_lease *lease, struct quorum_event *event)
     event->up = peers->up;
     event->coming = peers->coming;
     event->full = peers->full;
-    event->linked = leases->masters->standing.linked;
     event->random = env_random(leases->env);
+    event->linked = leases->masters->standing.linked;
     event->fence = lease_fence(lease);
     event->now = env_now(leases->env);
     if (event->type == QUORUM_EV_REPLY)
@@ -546,8 +547,14 @@ void leases_on_answer(struct leases *leases, unsigned master, const struct ask *
     vote = kind_read_vote(lease_kind(lease), (enum quorum_command)ask->what, reply);
     if (ask->what == QUORUM_CMD_EXTEND && vote_revoked(reply) != NULL)
         explain_revoked(lease, master, vote_revoked(reply));
-    if (!masters_hold(leases->masters, master, ask, &vote))
-        on_vote(lease, master, ask, &vote, vote_reason(&vote, reply, &why) ? &why : NULL);
+    if (masters_hold(leases->masters, master, ask, &vote))
+        return;
+    if (reply->type == REPLY_ERROR || vote.relink) {
+        reply_reason(reply, &why);
+        on_vote(lease, master, ask, &vote, &why);
+    } else {
+        on_vote(lease, master, ask, &vote, NULL);
+    }
 }
 
 void leases_on_vote(struct leases *leases, unsigned master, const struct ask *ask,

@@ -10,6 +10,9 @@
 
 #include <sodium.h>
 
+#include "redlock/base/random.h"
+#include "redlock/redlock.h"
+
 #define ROOM_FIRST 16
 
 _Static_assert(sizeof((struct owners *)0)->key == crypto_shorthash_KEYBYTES, "the key of the hash");
@@ -75,11 +78,14 @@ static int grow(struct owners *owners)
     struct owners before = *owners;
     uint32_t room = before.room > 0 ? 2 * before.room : ROOM_FIRST;
     struct owned **chains = calloc(room, sizeof(struct owned *));
+    int status = chains != NULL ? REDLOCK_OK : REDLOCK_E_NOMEM;
 
-    if (chains == NULL)
-        return -1;
-    if (before.room == 0)
-        randombytes_buf(owners->key, sizeof owners->key);
+    if (status == REDLOCK_OK && before.room == 0)
+        status = random_draw(owners->key, sizeof owners->key);
+    if (status != REDLOCK_OK) {
+        free(chains);
+        return status;
+    }
     owners->chains = chains;
     owners->room = room;
     for (uint32_t i = 0; i < before.room; i++) {
@@ -91,7 +97,7 @@ static int grow(struct owners *owners)
         }
     }
     free(before.chains);
-    return 0;
+    return REDLOCK_OK;
 }
 
 struct owned *owner_find(struct owners *owners, const struct owner *owner, const char *name)
@@ -123,17 +129,18 @@ int owner_add(struct owners *owners, const struct owner *owner, const char *name
               struct redlock_lease *lease)
 {
     struct owned *owned;
+    int status;
 
     assert(owner_find(owners, owner, name) == NULL);
-    if (owners->len == owners->room && grow(owners) != 0)
-        return -1;
+    if (owners->len == owners->room && (status = grow(owners)) != REDLOCK_OK)
+        return status;
     owned = malloc(sizeof *owned);
     if (owned == NULL)
-        return -1;
+        return REDLOCK_E_NOMEM;
     *owned = (struct owned){.lease = lease, .name = name, .owner = *owner};
     put(owners, owned);
     owners->len++;
-    return 0;
+    return REDLOCK_OK;
 }
 
 void owner_drop(struct owners *owners, const char *name, const struct redlock_lease *lease)

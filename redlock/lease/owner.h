@@ -54,8 +54,8 @@ struct owned *owner_of(struct owners *owners, const char *name, const struct red
 struct owned *owner_other(struct owners *owners, const char *name,
                           const struct redlock_lease *lease);
 
-/* Note that owner acquires this lease.  The name must live as long as the entry.  Returns 0, or
- * -1 if memory runs out. */
+/* Note that owner acquires this lease.  The name must live as long as the entry.  Returns
+ * REDLOCK_OK, REDLOCK_E_NOMEM, or what random_draw() does. */
 int owner_add(struct owners *owners, const struct owner *owner, const char *name,
               struct redlock_lease *lease);
 

@@ -13,10 +13,12 @@
 
 /* ---- Weight ---- */
 
-/* True: the master is connected, and what it will answer is not known. */
+/* True: its first connection is under way, and what it will answer is not known. */
 static bool is_open(const struct trouble *trouble)
 {
-    return trouble->why.why == WHY_UNANSWERED;
+    const enum why why = trouble->why.why;
+
+    return why == WHY_UNANSWERED || why == WHY_UNCHECKED || why == WHY_NOT_CONNECTED;
 }
 
 static bool is_any(const struct trouble *trouble)
@@ -44,8 +46,10 @@ void troubles_weigh(struct trouble *troubles, unsigned troubles_len, const struc
         if (!is_any(&troubles[m]) || is_open(&troubles[m]))
             well |= mask_of(m);
     }
-    if (all == 0 || members_decide(members, well & all))
-        return; /* Their votes would be enough; or all are needed, to found a set. */
+    if (all == 0)
+        return; /* All are needed, to found a set. */
+    if (members_decide(members, well & all) && (deciding == 0 || (deciding & all) != 0))
+        return; /* Their votes would be enough, and the list is not wrong. */
     for (unsigned m = 0; m < troubles_len; m++)
         if (is_open(&troubles[m]))
             troubles[m].why.why = WHY_NONE;

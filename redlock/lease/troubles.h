@@ -24,7 +24,8 @@ struct trouble {
 /*
  * Find the reasons for which a call failed: those of the masters that decided (outlook.h).  Remove
  * the troubles of masters that have not answered yet and may still do so, unless their votes would
- * have been enough.
+ * have been enough.  No vote is enough if none of the members decided: the list is wrong.  Without
+ * members all masters are needed, to found a set.
  */
 void troubles_weigh(struct trouble *troubles, unsigned troubles_len, const struct members *members,
                     quorum_mask deciding);

@@ -566,7 +566,7 @@ void link_relink(struct link *link, const struct reason *why)
 
 void link_note(struct link *link, const struct reason *why)
 {
-    if (link->doomed)
+    if (link->doomed || (why == NULL && link->why.why == WHY_NONE)) /* Nearly always. */
         return;
     if (why == NULL)
         reason_set(&link->why, WHY_NONE);
@@ -595,8 +595,7 @@ static bool hangs(const struct link *link)
 {
     const drift_span timeout = link->config.connect_timeout;
 
-    return stream_is_shaking(&link->stream) ||
-           drift_until(link->begun, env_now(link->config.env)) >= timeout - timeout / 16;
+    return drift_until(link->begun, env_now(link->config.env)) >= timeout - timeout / 16;
 }
 
 const struct reason *link_reason(struct link *link)

@@ -248,15 +248,13 @@ bool stream_open_tls(struct stream *stream, const struct transport_to *to, unsig
     return transport_open(stream->transport, to, turn, ret_why);
 }
 
-bool stream_is_shaking(const struct stream *stream)
-{
-    return stream->filter != NULL && stream->filter->tls != NULL && !stream->filter->is_open;
-}
-
 enum why stream_silence(const struct stream *stream)
 {
-    return stream_is_shaking(stream) ? tls_silence(stream->filter->tls)
-                                     : transport_silence(stream->transport);
+    const struct filter *filter = stream->filter;
+
+    return filter != NULL && filter->tls != NULL && !filter->is_open
+               ? tls_silence(filter->tls)
+               : transport_silence(stream->transport);
 }
 
 bool stream_left_s(const struct stream *stream, int64_t *ret_left_s)

@@ -35,8 +35,6 @@ bool stream_open_tls(struct stream *stream, const struct transport_to *to, unsig
                      struct reason *ret_why);
 /* As tls_left_s().  False: also if the stream is plain. */
 bool stream_left_s(const struct stream *stream, int64_t *ret_left_s);
-/* It is connected, and the handshake of TLS is not over. */
-bool stream_is_shaking(const struct stream *stream);
 enum why stream_silence(const struct stream *stream);
 ssize_t stream_read_tls(struct stream *stream, char *buf, size_t room, struct reason *ret_why);
 ssize_t stream_write_tls(struct stream *stream, const char *bytes, size_t len,

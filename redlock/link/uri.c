@@ -18,6 +18,7 @@
 #include <sodium.h>
 
 #include "redlock/base/error.h"
+#include "redlock/base/random.h"
 #include "redlock/base/text.h"
 
 _Static_assert(URI_PATH_MAX < sizeof(((struct sockaddr_un *)0)->sun_path), "room for the NUL");
@@ -498,16 +499,16 @@ static int parse(struct piece rest, struct uri *uri)
 static int copy_secret(const char *secret, char **ret_copy)
 {
     size_t size = secret != NULL ? strlen(secret) + 1 : 0;
-    char *copy = NULL;
+    int status = size > 0 ? random_start() : REDLOCK_OK;
+    char *copy = size > 0 && status == REDLOCK_OK ? sodium_malloc(size) : NULL;
 
-    if (size > 0) {
-        copy = sodium_init() >= 0 ? sodium_malloc(size) : NULL;
-        if (copy == NULL)
-            return error_set(REDLOCK_E_NOMEM, "out of memory");
+    if (copy != NULL)
         memcpy(copy, secret, size);
-    }
-    *ret_copy = copy;
-    return REDLOCK_OK;
+    else if (size > 0 && status == REDLOCK_OK)
+        status = error_set(REDLOCK_E_NOMEM, "out of memory");
+    if (status == REDLOCK_OK)
+        *ret_copy = copy;
+    return status;
 }
 
 int uri_copy_login(struct uri *to, const struct uri *from)
@@ -515,9 +516,8 @@ int uri_copy_login(struct uri *to, const struct uri *from)
     char *user = NULL;
     int r = copy_secret(from->user, &user);
 
-    if (r != REDLOCK_OK)
-        return r;
-    r = copy_secret(from->password, &to->password);
+    if (r == REDLOCK_OK)
+        r = copy_secret(from->password, &to->password);
     if (r == REDLOCK_OK)
         to->user = user;
     else

@@ -25,6 +25,12 @@ static bool founds(const struct prospect *p)
     return p->peers->restart_guard && !set_is_known(p->set);
 }
 
+/* Until a master says that it is in none, the set may be there, and a majority is enough. */
+bool prospect_founds(const struct prospect *p)
+{
+    return founds(p) && p->set->none != 0;
+}
+
 static bool is_foreign(const struct prospect *p, unsigned m)
 {
     const struct founding *founding = p->founding;
@@ -117,10 +123,10 @@ static struct members members_of(const struct prospect *p)
 static void judge_all(const struct prospect *p, const struct question *q,
                       struct outlook_view *ret_view)
 {
-    /* Until a master says that it is in none, the set may be there, and a majority is enough. */
     *ret_view = (struct outlook_view){
         .members = members_of(p),
-        .founds = founds(p) && p->set->none != 0,
+        .founds = prospect_founds(p),
+        .wrong = p->set->refused ? seats_wrong(&p->set->seats) : 0,
     };
     for (unsigned m = 0; m < p->peers->len; m++)
         if (members_all(&ret_view->members) & mask_of(m))

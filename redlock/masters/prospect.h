@@ -6,6 +6,8 @@
 #ifndef REDLOCK_PROSPECT_H
 #define REDLOCK_PROSPECT_H
 
+#include <stdbool.h>
+
 #include "drift/drift.h"
 #include "redlock/core/outlook.h"
 
@@ -23,6 +25,9 @@ struct prospect {
     const struct standing *standing;
     const struct clocks *clocks;
 };
+
+/* All masters of the list are needed, to found its set. */
+bool prospect_founds(const struct prospect *p);
 
 /* What each master may do.  Its clock counts, too.  refused: masters whose latest answer to a lease
  * was that they refuse this user; a link is shared by leases, and does not know it.  0: no lease.

@@ -390,12 +390,13 @@ static void take(struct set *set, unsigned master, const struct seat_look *look,
 /* The list is wrong as long as one of its masters says so. */
 static void judge_list(struct set *set)
 {
-    unsigned wrong = seats_wrong(&set->seats);
+    quorum_mask wrong = seats_wrong(&set->seats);
 
-    if (wrong == QUORUM_MASTERS_MAX)
+    if (wrong == 0)
         set->refused = false;
-    else if (set_is_known(set) && (env_now(set->peers->env) < set->judged_until ||
-                                   seats_state(&set->seats, wrong) == SEAT_OTHER))
+    else if (set_is_known(set) &&
+             (env_now(set->peers->env) < set->judged_until ||
+              seats_state(&set->seats, (unsigned)__builtin_ctz(wrong)) == SEAT_OTHER))
         set->refused = true;
 }
 

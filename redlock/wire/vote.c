@@ -114,11 +114,3 @@ struct vote vote_number(const struct reply *reply)
     vote.vote = QUORUM_VOTE_NONE;
     return vote;
 }
-
-bool vote_reason(const struct vote *vote, const struct reply *reply, struct reason *ret_why)
-{
-    if (reply->type != REPLY_ERROR && !vote->relink)
-        return false;
-    reply_reason(reply, ret_why);
-    return true;
-}

@@ -59,7 +59,4 @@ const char *vote_revoked(const struct reply *reply);
 /* Whether the master lacks the script of an EVALSHA. */
 bool vote_lacks_script(const struct reply *reply);
 
-/* What is wrong with the master that sent this reply.  False: nothing. */
-bool vote_reason(const struct vote *vote, const struct reply *reply, struct reason *ret_why);
-
 #endif /* REDLOCK_VOTE_H */

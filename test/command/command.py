@@ -15,14 +15,17 @@ import tools  # noqa: E402 pylint: disable=wrong-import-position
 TOKEN = r"[0-9a-f]{40}:[^ \n]+/\d+"  # With the note HOST/PID.
 
 
-def failure_of(test, five):
+def result_of(test, five):
+    """A word, and what there is to say."""
     try:
         if five:
             tools.heal()
         test()
-        return None
+        return "ok", ""
+    except tools.Lack as lack:
+        return "SKIPPED", f": there is no {lack}"
     except Exception:  # pylint: disable=broad-except # The other tests must run.
-        return traceback.format_exc()
+        return "FAILED", "\n" + traceback.format_exc()
 
 
 def choose_tests(names, args):
@@ -46,11 +49,9 @@ def run_tests(tests, five):
     failed = 0
     for name, test in tests.items():
         started = time.monotonic()
-        failure = failure_of(test, five)
-        failed += failure is not None
-        print(f"{'ok' if failure is None else 'FAILED'}  {name}  {time.monotonic() - started:.1f} s", flush=True)
-        if failure is not None:
-            print(failure, flush=True)
+        result, words = result_of(test, five)
+        failed += result == "FAILED"
+        print(f"{result}  {name}  {time.monotonic() - started:.1f} s{words}", flush=True)
     print(f"{len(tests) - failed} passed, {failed} failed")
     return 1 if failed or not tests else 0
 

@@ -137,14 +137,15 @@ except BlockingIOError:
 """
 
 
-def only_child(pid):
-    def find():
-        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
-            found = children.read().split()
-        return found if len(found) == 1 else None
+def children_of(pid):
+    """What the first thread of this process has started, in this order."""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+        return list(map(int, children.read().split()))
 
-    eventually(find, "it has a child")
-    return int(find()[0])
+
+def only_child(pid):
+    eventually(lambda: len(children_of(pid)) == 1, "it has a child")
+    return children_of(pid)[0]
 
 
 def guardian_of(running):

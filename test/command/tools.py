@@ -76,6 +76,10 @@ def masters(*args):
     assert done.returncode == 0, f"masters {args!r}: {done.stderr.decode()}"
 
 
+class Lack(Exception):
+    """The machine has no such thing, so a test cannot go on, and is skipped (command.py)."""
+
+
 class Master:
     """One connection to one master, independent of redlock."""
 

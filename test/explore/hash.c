@@ -62,7 +62,7 @@ static uint64_t mix_client(uint64_t hash, const struct client *client, drift_tim
     hash = mix(hash, wake_at);
     return mix(hash, client->version | (uint64_t)(client->held ? client->confirmed : 0) << 8 |
                          (uint64_t)client->adopted << 16 | (uint64_t)q->adopted << 24 |
-                         (uint64_t)q->late << 25 | since(q, client->counted) << 32);
+                         (uint64_t)q->late << 25);
 }
 
 /* An answer with a version that the client knows is like any other. */
@@ -116,8 +116,7 @@ static uint64_t mix_link(uint64_t hash, const struct client *client, const struc
         mix(hash, bit(client->gone, m, 39) | bit(client->robbed, m, 40) | (uint64_t)link->up << 41 |
                       (uint64_t)link->cut << 42 | (uint64_t)link->obeyed << 44 |
                       (uint64_t)link->items_len << 48 | (uint64_t)link->ghosts_len << 52 |
-                      bit(client->fresh, m, 56) | (uint64_t)link->mute << 57 |
-                      bit(client->yes, m, 58) | bit(client->relied, m, 59));
+                      bit(client->fresh, m, 56) | (uint64_t)link->mute << 57);
     hash = mix(hash, since(q, waiting->round) | (uint64_t)waiting->lease << 16 |
                          (uint64_t)waiting->sent << 24 | (uint64_t)waiting->until << 32 |
                          (uint64_t)waiting->excused << 40);
@@ -148,6 +147,7 @@ static uint64_t mix_master(const struct scenario *scenario, const struct client 
     uint64_t hash = mix(SALT, key->owner | (uint64_t)key->until << 8 | (uint64_t)key->late << 16 |
                                   (uint64_t)key->excused << 17 | bit(world->hanging, m, 18) |
                                   (uint64_t)(m < world->turn) << 19 | (uint64_t)in_turn << 20 |
+                                  (uint64_t)key->partial << 21 |
                                   (uint64_t)world->counters[m] << 24 | round << 32);
 
     hash = mix(hash, role(scenario, world, m));

@@ -157,7 +157,7 @@ static const struct scenario scenarios[] = {
     },
     {
         .name = "regain-many",
-        .about = "one client; where the key is lost, a release comes first; and a link breaks",
+        .about = "one client; a master loses one of several names, and a link breaks",
         SIZES(1, 9, 6, 1, 1, 0),
         .renew = true,
         .many = true,
@@ -271,6 +271,16 @@ static const struct scenario scenarios[] = {
         .if_named = true,
         CHANGE(3, 3, {3, 3}, {3, 6}, {6, 6}),
         .at_most = {[RARE_FORGET] = 1},
+    },
+    {
+        .name = "move-many",
+        .about = "one client; {a} becomes {a, b, c}; a master loses one of several names",
+        SIZES(1, 9, 6, 0, 2, 0),
+        .extension = 2,
+        .many = true,
+        .if_named = true,
+        CHANGE(3, 3, {1, 1}, {1, 7}, {7, 7}),
+        .at_most = {[RARE_FORGET] = 1, [RARE_EXTEND] = 2, [RARE_LOOK] = 1},
     },
     {
         .name = "move-numbers",

@@ -111,7 +111,7 @@ static void obey_extend(const struct scenario *scenario, struct world *world, un
     struct key *key = &world->keys[m];
     uint8_t until = expiry(scenario, world, item->lease);
 
-    item->vote = masters_have(key, c, item) ? QUORUM_VOTE_YES : QUORUM_VOTE_NO;
+    item->vote = masters_have(key, c, item) && !key->partial ? QUORUM_VOTE_YES : QUORUM_VOTE_NO;
     if (item->vote == QUORUM_VOTE_NO)
         memset(&world->waiting[c][m], 0, sizeof world->waiting[c][m]);
     if (item->vote == QUORUM_VOTE_NO || key->until >= until)
@@ -189,7 +189,7 @@ static const char *obey_release(const struct scenario *scenario, struct world *w
         item->vote = QUORUM_VOTE_NO;
         return NULL;
     }
-    item->vote = QUORUM_VOTE_YES;
+    item->vote = key->partial ? QUORUM_VOTE_NO : QUORUM_VOTE_YES;
     if (key->owner != c + 1)
         wrong = "a release removed another's token";
     else if (rules_believes(world, c) && q->round == key->round && counts)

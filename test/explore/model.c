@@ -214,19 +214,6 @@ static void note_answer(struct client *client, unsigned m, const struct item *it
     }
 }
 
-/* An answer to an earlier ask makes no hold longer, nor does that to a release or a gift. */
-static void count_vote(struct client *client, unsigned m, const struct item *item,
-                       enum quorum_vote vote)
-{
-    if (item->command == QUORUM_CMD_RELEASE || item->command == QUORUM_CMD_GIVE ||
-        (int8_t)(item->ask - client->counted) < 0)
-        return;
-    if (client->counted != item->ask)
-        client->yes = 0;
-    client->counted = item->ask;
-    client->yes |= vote == QUORUM_VOTE_YES ? (uint8_t)(1u << m) : 0;
-}
-
 static const char *hear(const struct scenario *scenario, struct world *world, unsigned c,
                         unsigned m, char *told, size_t told_size)
 {
@@ -250,8 +237,6 @@ static const char *hear(const struct scenario *scenario, struct world *world, un
     if (item.is_unproven || (is_newer && scenario->left_out != NO_VOID))
         event.vote = unproven_vote(&item);
     note_answer(client, m, &item, event.vote, link->items_len == 0);
-    if (scenario->many)
-        count_vote(client, m, &item, event.vote);
     wrong = model_step(scenario, world, c, &event, told, told_size);
     if (wrong != NULL || !is_newer)
         return wrong;
@@ -277,7 +262,6 @@ static const char *change_link(const struct scenario *scenario, struct world *wo
     bool cares =
         change_is_known(scenario, world, c, m) && quorum_cares(&world->clients[c].q, event.master);
 
-    world->clients[c].yes &= (uint8_t)~(1u << m); /* It may lose its data before it is back. */
     if (kind == MOVE_BREAK)
         masters_excuse(world, c, m);
     if (kind == MOVE_MUTE) {
@@ -372,6 +356,12 @@ static void forget(const struct scenario *scenario, struct world *world, unsigne
     struct key *key = &world->keys[m];
 
     world->left[RARE_FORGET]--;
+    key->partial = scenario->many;
+    if (key->partial) {
+        if (told != NULL)
+            (void)snprintf(told, told_size, "   (m%u loses one name)", m + 1);
+        return;
+    }
     if (key->owner != 0 && key->round == world->clients[key->owner - 1].q.round)
         world->clients[key->owner - 1].robbed |= (uint8_t)(1u << m);
     masters_free(key);

@@ -112,7 +112,7 @@ struct scenario {
     unsigned margin;
     bool renew, keeps; /* Clients renew; clients never release. */
     bool cancels;
-    bool many;                 /* A master that refuses an extension is sent a release. */
+    bool many;                 /* Of several names.  A master loses the same one, and no data. */
     bool stands;               /* Tokens wait at the masters, and releases pass the key on. */
     bool fence;                /* Each lock draws a fencing token. */
     uint8_t counters[MASTERS]; /* The masters' counters when the world begins. */
@@ -161,6 +161,7 @@ struct key {
     uint8_t until; /* The tick in which it expires. */
     bool late;     /* It was set so late that it outlives settle_by of its owner. */
     bool excused;  /* No client can have it released. */
+    bool partial;  /* Of several names, one is gone. */
 };
 
 /* A token that waits at a master. */
@@ -189,9 +190,6 @@ struct client {
     bool won;           /* It was held at some time, also if this step has ended it. */
     uint8_t given_back; /* The round that is being released. */
     uint8_t gone;       /* Masters that answered that they do not have the key. */
-    uint8_t counted;    /* Of several names: the ask that the latest answer was to; */
-    uint8_t yes;        /* masters that granted it; */
-    uint8_t relied;     /* those that had, when that made the hold as long as it is. */
     uint8_t robbed;     /* Masters that lost the key with their data. */
     uint8_t version;    /* The newest configuration that it knows. */
     uint8_t confirmed;  /* The configuration under which the hold began or was made longer. */

@@ -82,6 +82,8 @@ static void add_client(const struct scenario *scenario, const struct world *worl
 static void add_master(const struct scenario *scenario, const struct world *world, unsigned m,
                        struct move *moves, size_t *len)
 {
+    const struct key *key = &world->keys[m];
+
     for (unsigned c = 0; c < CLIENTS; c++) {
         const struct link *link = &world->links[c][m];
 
@@ -93,7 +95,8 @@ static void add_master(const struct scenario *scenario, const struct world *worl
         if (link->ghosts_len > 0)
             add(moves, len, MOVE_GHOST, c, m);
     }
-    if (world->left[RARE_FORGET] > 0 && (world->keys[m].owner != 0 || scenario->versions_len > 0))
+    if (world->left[RARE_FORGET] > 0 && !key->partial &&
+        (key->owner != 0 || (scenario->versions_len > 0 && !scenario->many)))
         add(moves, len, MOVE_FORGET, 0, m);
     change_add_master(scenario, world, m, moves, len);
 }

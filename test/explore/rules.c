@@ -40,7 +40,7 @@ static const char *check_step(struct client *client, const struct quorum *before
     return NULL;
 }
 
-/* Masters that store the token of that round. */
+/* Masters that store the token of that round, of several names under one of them at least. */
 static unsigned keys_of(const struct world *world, unsigned c, unsigned round)
 {
     unsigned keys = 0;
@@ -48,6 +48,17 @@ static unsigned keys_of(const struct world *world, unsigned c, unsigned round)
     for (unsigned m = 0; m < world->masters; m++)
         if (world->keys[m].owner == c + 1 && world->keys[m].round == round)
             keys |= 1u << m;
+    return keys;
+}
+
+/* Those that store it under all names. */
+static unsigned whole_of(const struct world *world, unsigned c, unsigned round)
+{
+    unsigned keys = keys_of(world, c, round);
+
+    for (unsigned m = 0; m < world->masters; m++)
+        if (world->keys[m].partial)
+            keys &= ~(1u << m);
     return keys;
 }
 
@@ -117,28 +128,17 @@ static const char *check_fence(const struct scenario *scenario, struct world *wo
     return NULL;
 }
 
-/* The round may have ended in the same step, after the command.  A master that refuses several
- * names may still store some of them. */
-static const char *check_sends(struct world *world, unsigned c, const struct quorum *before,
-                               const struct quorum_event *event, const struct quorum_actions *act)
+/* The round may have ended in the same step, after the command. */
+static const char *check_sends(const struct world *world, unsigned c, const struct quorum *before,
+                               const struct quorum_actions *act)
 {
-    struct client *client = &world->clients[c];
-    const struct quorum *q = &client->q;
+    const struct quorum *q = &world->clients[c].q;
 
-    if (quorum_remaining(q, event->now) == 0)
-        client->relied = 0;
-    else if (q->deadline != before->deadline || quorum_remaining(before, event->now) == 0)
-        client->relied = client->yes;
     for (unsigned i = 0; i < act->send_len; i++)
-        for (unsigned m = 0; m < world->masters; m++) {
-            if (!(act->send[i].to & 1u << m))
-                continue;
-            if (act->send[i].command == QUORUM_CMD_EXTEND && q->round_of[m] != q->round &&
-                q->round_of[m] != before->round)
+        for (unsigned m = 0; m < world->masters; m++)
+            if ((act->send[i].to & 1u << m) && act->send[i].command == QUORUM_CMD_EXTEND &&
+                q->round_of[m] != q->round && q->round_of[m] != before->round)
                 return "a dead token is extended";
-            if (act->send[i].command == QUORUM_CMD_RELEASE && (client->relied & 1u << m) != 0)
-                return "a name is released on which the hold relies";
-        }
     return NULL;
 }
 
@@ -150,7 +150,7 @@ static const char *check_change(const struct scenario *scenario, struct world *w
     struct client *client = &world->clients[c];
     const struct quorum *q = &client->q;
     bool is_held = quorum_remaining(q, event->now) > 0;
-    unsigned left = keys_of(world, c, before->round) | client->fresh;
+    unsigned left = whole_of(world, c, before->round) | client->fresh;
 
     if (scenario->versions_len == 0)
         return NULL;
@@ -182,7 +182,7 @@ const char *rules_of_step(const struct scenario *scenario, struct world *world, 
         wrong = check_fence(scenario, world, c, before);
     if (wrong == NULL)
         wrong = check_change(scenario, world, c, before, event, act);
-    return wrong != NULL ? wrong : check_sends(world, c, before, event, act);
+    return wrong != NULL ? wrong : check_sends(world, c, before, act);
 }
 
 /* ---- Rules of a world ---- */
@@ -260,7 +260,7 @@ static const char *check_waiting(const struct world *world)
 static void note_dead(const struct scenario *scenario, struct world *world, unsigned c)
 {
     struct client *client = &world->clients[c];
-    unsigned keys = keys_of(world, c, client->q.round);
+    unsigned keys = whole_of(world, c, client->q.round);
 
     for (unsigned v = 0; v <= world->operator.chosen; v++) {
         struct members lists = change_lists(scenario, v);

@@ -45,7 +45,7 @@ static void forget_by_state(struct quorum *q)
         q->detours = 0; /* The next round starts with the full number. */
     if (q->state != QUORUM_CONNECTING)
         q->wanted = QUORUM_EV_ACQUIRE;
-    q->relied &= q->config.many && quorum_is_held(q) ? q->may_hold : 0;
+    q->relied &= q->config.many && q->round != 0 ? q->may_hold : 0;
     switch (q->state) {
     case QUORUM_ACQUIRING:
     case QUORUM_RAISING:

@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -147,6 +148,21 @@ static pid_t *find_child(pid_t pid)
     }
     cluster_die("no child %d, or too many of them", (int)pid);
 }
+
+/* A fork by a system call alone, of which glibc does not know. */
+static pid_t clone_without_libc(void)
+{
+    return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+}
+
+const struct cluster_fork cluster_forks[] = {
+    {"fork()", fork},
+#if __GLIBC_PREREQ(2, 34)
+    {"_Fork()", _Fork},
+#endif
+    {"clone", clone_without_libc},
+    {NULL, NULL},
+};
 
 pid_t cluster_spawn_by(pid_t (*fork_it)(void), int (*run)(void *arg), void *arg)
 {

@@ -141,6 +141,11 @@ unsigned cluster_count(struct cluster *cluster, const char *name, const char *to
 pid_t cluster_spawn(int (*run)(void *arg), void *arg);
 /* The same, with this function in place of fork(). */
 pid_t cluster_spawn_by(pid_t (*fork_it)(void), int (*run)(void *arg), void *arg);
+/* Every way to fork; a NULL ends the list.  Handlers of pthread_atfork() run at fork() only. */
+extern const struct cluster_fork {
+    const char *row;
+    pid_t (*fork_it)(void);
+} cluster_forks[];
 void cluster_end(pid_t pid);
 /* Wait until it exits by itself.  Returns its exit status, or -1 if a signal ended it or the time
  * ran out. */

@@ -10,7 +10,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <ev.h>
@@ -119,23 +118,6 @@ TEST(a_fork_has_nothing_remaining)
     }
 }
 
-/* A fork by a system call alone, of which glibc does not know. */
-static pid_t clone_without_libc(void)
-{
-    return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
-}
-
-static const struct {
-    const char *row;
-    pid_t (*fork_it)(void);
-} forks[] = {
-    {"fork()", fork},
-#if __GLIBC_PREREQ(2, 34)
-    {"_Fork()", _Fork},
-#endif
-    {"clone", clone_without_libc},
-};
-
 struct inherited {
     struct pilot *pilot;
     struct redlock_lease *lease;
@@ -214,18 +196,17 @@ static void fork_it_with_a_lease(struct pilot *pilot, pid_t (*fork_it)(void))
     CHECK_UINT(pilot_stats(pilot).connects, 3);
 }
 
-/* Handlers of pthread_atfork() run at fork() only. */
 TEST(no_fork_goes_unnoticed)
 {
-    for (size_t i = 0; i < sizeof forks / sizeof *forks; i++) {
+    for (const struct cluster_fork *way = cluster_forks; way->row != NULL; way++) {
         for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
             struct pilot pilot;
 
-            check_row = forks[i].row;
+            check_row = way->row;
             cluster_ready(&three, 3);
             CHECK_INT(pilot_try_open(&pilot, kind, cluster_masters(&three), be_quiet), REDLOCK_OK);
             CHECK(pilot_until_up(&pilot, 3));
-            fork_it_with_a_lease(&pilot, forks[i].fork_it);
+            fork_it_with_a_lease(&pilot, way->fork_it);
             pilot_close(&pilot);
         }
     }

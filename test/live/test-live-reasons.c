@@ -198,6 +198,80 @@ TEST(those_that_decide_come_first)
     each_kind(find_refused_names, two_limited, false);
 }
 
+/* The first two are a set, and the third is in none. */
+static const char *one_stranger(void)
+{
+    char two[64];
+
+    (void)snprintf(two, sizeof two, "127.0.0.1:%u,127.0.0.1:%u", three.server[0].port,
+                   three.server[1].port);
+    cluster_unfound(&three);
+    cluster_found(&three, two);
+    return cluster_masters(&three);
+}
+
+/* It is chance which masters the client knows when it refuses the list. */
+static void find_a_stranger(struct pilot *pilot, const char *masters)
+{
+    struct redlock_lease *lease;
+    struct redlock_reason reason;
+
+    (void)masters;
+    CHECK_INT(pilot_lock(pilot, "x", NULL, &lease), REDLOCK_E_WRONG_SET);
+    CHECK_UINT(count(pilot->rl), 1);
+    reason = reason_of(pilot->rl, 0);
+    CHECK_UINT(reason.master, 3);
+    CHECK_STR(reason.id, "wrong-set");
+    CHECK(reason.decides);
+}
+
+static void each_guarded(void (*test)(struct pilot *pilot, const char *masters),
+                         const char *(*list)(void))
+{
+    for (enum pilot_kind kind = PILOT_LOOP; kind < PILOT_KINDS; kind++) {
+        struct pilot pilot;
+
+        check_row = pilot_kind_name(kind);
+        cluster_ready(&three, 3);
+        pilot_guarded = true;
+        pilot_founds = false;
+        pilot_open(&pilot, kind, list(), 0);
+        test(&pilot, "");
+        pilot_close(&pilot);
+    }
+}
+
+TEST(a_stranger_decides)
+{
+    each_guarded(find_a_stranger, one_stranger);
+}
+
+static const char *one_silent(void)
+{
+    cluster_unfound(&three);
+    server_pause(&three.server[0]);
+    return cluster_masters(&three);
+}
+
+/* All are needed to found a set, and the first does not answer. */
+static void find_the_silent(struct pilot *pilot, const char *masters)
+{
+    struct redlock_lease *lease;
+    struct redlock_reason reason;
+
+    (void)masters;
+    CHECK_INT(pilot_lock(pilot, "x", NULL, &lease), REDLOCK_UNREACHABLE);
+    reason = reason_of(pilot->rl, 0);
+    CHECK_UINT(reason.master, 1);
+    CHECK_STR(reason.id, "no-answer");
+    CHECK(reason.decides);
+}
+
+TEST(who_keeps_a_set_from_its_founding_decides)
+{
+    each_guarded(find_the_silent, one_silent);
+}
+
 /* ---- When it is known ---- */
 
 /* A lock that is held keeps the reasons away, as it empties the message. */
@@ -434,6 +508,7 @@ TEST(each_thread_is_told_of_its_call)
 }
 
 CHECK_MAIN(RUN(refused_connections), RUN(refused_passwords), RUN(warming_masters),
-           RUN(those_that_decide_come_first), RUN(the_next_call_forgets_it),
+           RUN(those_that_decide_come_first), RUN(a_stranger_decides),
+           RUN(who_keeps_a_set_from_its_founding_decides), RUN(the_next_call_forgets_it),
            RUN(the_struct_may_grow), RUN(each_done_is_told_of_its_lease),
            RUN(lost_is_told_on_a_loop), RUN(each_thread_is_told_of_its_call))

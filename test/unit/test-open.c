@@ -5,9 +5,12 @@
  */
 #include "test/lib/check.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -290,7 +293,92 @@ TEST(a_pollable_client_has_asynchronous_calls)
     CHECK_INT(fcntl(entry.fd, F_GETFD), -1);
 }
 
-CHECK_MAIN({"open_refuses_bad_masters", open_refuses_bad_masters},
+/* ---- Random numbers ---- */
+
+static bool has_no_random;
+
+/* Also libsodium calls this one. */
+ssize_t getrandom(void *buf, size_t len, unsigned flags)
+{
+    if (!has_no_random)
+        return syscall(SYS_getrandom, buf, len, flags);
+    errno = EPERM;
+    return -1;
+}
+
+static void check_open_fails(const char *masters)
+{
+    struct redlock *rl = UNTOUCHED;
+    struct redlock_options opts;
+
+    redlock_options_init(&opts);
+    opts.masters = masters;
+    has_no_random = true;
+    CHECK_INT(redlock_open(&opts, &rl), REDLOCK_E_SYSTEM);
+    CHECK(rl == UNTOUCHED);
+    CHECK_HAS(redlock_errmsg(NULL), "no random numbers can be drawn (getrandom): ");
+}
+
+static void open_at_once(void)
+{
+    check_open_fails("127.0.0.1:1");
+}
+
+static void open_with_password(void)
+{
+    check_open_fails("user:secret@127.0.0.1:1");
+}
+
+static void open_another(void)
+{
+    struct redlock *rl = open_nowhere(true);
+
+    check_open_fails("127.0.0.1:1");
+    (void)redlock_close(rl);
+}
+
+static void lock_with_owner(void)
+{
+    struct redlock *rl = open_nowhere(true);
+    struct redlock_lock_options opts;
+    int status = REDLOCK_OK;
+
+    redlock_lock_options_init(&opts);
+    opts.reentrant = true;
+    has_no_random = true;
+    CHECK_INT(redlock_lock_async(rl, "x", &opts, note_status, &status, NULL), REDLOCK_E_SYSTEM);
+    CHECK_HAS(redlock_errmsg(rl), "getrandom");
+    (void)redlock_close(rl);
+}
+
+/* Each row in a process whose libsodium has not started, so this test is the first. */
+TEST(without_random_numbers_a_call_fails_and_the_program_lives)
+{
+    static const struct {
+        const char *row;
+        void (*run)(void);
+    } rows[] = {{"at once", open_at_once},
+                {"with a password", open_with_password},
+                {"another client", open_another},
+                {"an owner", lock_with_owner}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int status = -1;
+        pid_t child;
+
+        check_row = rows[i].row;
+        child = fork();
+        if (child == 0) {
+            rows[i].run();
+            _exit(0);
+        }
+        CHECK_INT(waitpid(child, &status, 0), child);
+        CHECK_INT(status, 0);
+    }
+}
+
+CHECK_MAIN(RUN(without_random_numbers_a_call_fails_and_the_program_lives),
+           {"open_refuses_bad_masters", open_refuses_bad_masters},
            {"open_takes_masters_from_the_environment", open_takes_masters_from_the_environment},
            {"open_refuses_bad_options", open_refuses_bad_options},
            RUN(per_vote_leaves_something_of_the_longest_lease),

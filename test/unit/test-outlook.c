@@ -179,10 +179,22 @@ TEST(the_masters_that_decide_have_the_status_and_without_their_trouble_it_is_ano
     CHECK_UINT(views, 6 * 6 * 6 * 6 * 6);
 }
 
+/* Those that make the list wrong need not be members. */
+TEST(of_a_wrong_list_those_decide_that_make_it_wrong)
+{
+    begin(X, X, X, X, X);
+    view.members = members_first(4);
+    view.wrong = 0x10;
+    CHECK_UINT(outlook_deciding(&view, REDLOCK_E_WRONG_SET), 0x10);
+    view.wrong = 0;
+    CHECK_UINT(outlook_deciding(&view, REDLOCK_E_WRONG_SET), 0x1f);
+}
+
 CHECK_MAIN(RUN(a_majority_that_is_well_may_vote),
            RUN(the_masters_that_decide_have_the_status_and_without_their_trouble_it_is_another),
            RUN(one_too_few_names_the_least_trouble_that_is_enough),
            RUN(lesser_troubles_are_added_first), RUN(both_lists_of_a_change_must_be_enough),
            RUN(masters_that_are_no_members_do_not_count), RUN(without_members_no_master_is_there),
            RUN(all_masters_found_a_set), RUN(the_time_is_that_of_the_last_master_that_is_needed),
-           RUN(a_worse_trouble_has_no_end), RUN(each_trouble_has_its_status))
+           RUN(a_worse_trouble_has_no_end), RUN(each_trouble_has_its_status),
+           RUN(of_a_wrong_list_those_decide_that_make_it_wrong))

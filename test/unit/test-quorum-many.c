@@ -208,6 +208,70 @@ TEST(what_was_not_proven_is_not_held_later)
     CHECK_UINT(quorum_remaining(&story.q, story.now), 0);
 }
 
+/* ---- The set changes ---- */
+
+static quorum_mask given(void)
+{
+    return sent(QUORUM_CMD_GIVE);
+}
+
+/* It stores all names, and its yes did not count.  Then one of them is revoked there. */
+TEST(who_joined_and_lacks_one_of_several_is_released_at_last)
+{
+    hold_many(3);
+    change(7, 0x1e);
+    timer_at(RENEW_AT);
+    CHECK_UINT(given(), 0x18);
+    answer(0x0f, YES);
+    answer(0x10, VOID);
+    timer_at(story.act.wake_at);
+    answer(0x0f, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    answer(0x10, NO);
+    check_sent(0, 0, 0); /* Perhaps it stores none, and may be given all. */
+    story_step(&story, QUORUM_EV_RELEASE);
+    check_sent(0, 0, 0x1f);
+}
+
+/* The lists become one and three, and only one again.  The other two have the token. */
+static void give_and_go_back(void)
+{
+    hold_many(1);
+    change(1, 0x07);
+    timer_at(RENEW_AT);
+    CHECK_UINT(given(), 0x06);
+    answer(0x07, YES);
+    timer_at(story.act.wake_at);
+    change(1, 1);
+    answer(1, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    answer(2, NO);
+    check_sent(0, 0, 2);
+}
+
+TEST(a_release_that_may_be_late_keeps_a_gift_from_who_joins_again)
+{
+    give_and_go_back();
+    link_down(1);
+    link_up(1);
+    answer(2, NO); /* To the release, which is sent again. */
+    change(1, 0x07);
+    timer_at(story.act.wake_at);
+    CHECK_UINT(given(), 0);
+}
+
+TEST(a_hold_outlasts_a_link_that_owes_a_release)
+{
+    give_and_go_back();
+    change(1, 0x03);
+    link_down(1);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    link_up(1);
+    answer(2, NO);
+    timer_at(story.act.wake_at);
+    CHECK_UINT(given(), 0);
+}
+
 CHECK_MAIN(RUN(who_lacks_one_of_several_releases_the_others),
            RUN(a_hold_relies_on_who_lacks_one_of_several),
            RUN(who_refuses_what_others_have_confirmed_is_released_at_once),
@@ -218,4 +282,7 @@ CHECK_MAIN(RUN(who_lacks_one_of_several_releases_the_others),
            RUN(what_is_lost_of_several_is_released_everywhere),
            RUN(a_no_to_one_name_leaves_nothing_to_release),
            RUN(only_an_unlock_releases_an_adopted_token),
-           RUN(what_was_not_proven_is_not_held_later))
+           RUN(what_was_not_proven_is_not_held_later),
+           RUN(who_joined_and_lacks_one_of_several_is_released_at_last),
+           RUN(a_release_that_may_be_late_keeps_a_gift_from_who_joins_again),
+           RUN(a_hold_outlasts_a_link_that_owes_a_release))

@@ -154,7 +154,35 @@ TEST(a_refusal_that_comes_after_the_extension_is_known_to_the_next)
     CHECK_UINT(given(), 4);
 }
 
-/* Once for each extension. */
+/* Its queue is full, so the second extension does not ask it.  It says no to the first when an
+ * operator's text has ended there, and has replaced the token on another that said yes before. */
+static void refuse_an_earlier_extension(bool many)
+{
+    begin_with(3);
+    config.many = many;
+    begin_again();
+    hold();
+    renew();
+    answer(3, YES);
+    story.up = 3;
+    renew();
+    story.up = 7;
+    answer(4, NO);
+    if (many)
+        answer(4, NO); /* To the release. */
+    answer(3, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    CHECK_UINT(given(), 0);
+    extend();
+    CHECK_UINT(given(), 4);
+}
+
+TEST(who_refuses_an_earlier_extension_is_given_it_by_the_next)
+{
+    refuse_an_earlier_extension(false);
+    refuse_an_earlier_extension(true);
+}
+
 /* Our own token may be there: another process that has it may have given it. */
 TEST(a_gift_that_is_refused_is_asked_for)
 {
@@ -427,6 +455,7 @@ CHECK_MAIN(
     RUN(a_lock_that_a_majority_lost_is_lost),
     RUN(who_says_no_is_given_the_token_one_extension_later),
     RUN(a_refusal_that_comes_after_the_extension_is_known_to_the_next),
+    RUN(who_refuses_an_earlier_extension_is_given_it_by_the_next),
     RUN(a_gift_that_is_refused_is_asked_for), RUN(a_change_gives_nothing_to_a_barred_master),
     RUN(a_release_that_may_be_late_keeps_a_gift_away),
     RUN(a_gift_without_an_answer_is_not_repeated), RUN(a_master_that_is_away_is_given_nothing),

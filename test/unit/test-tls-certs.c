@@ -142,6 +142,26 @@ TEST(a_server_may_want_a_certificate)
     SSL_CTX_free(server);
 }
 
+/* Nothing else helps than another certificate of ours, or another CA there. */
+TEST(a_server_may_not_know_our_ca)
+{
+    struct tls_identity foreign = tls_identity_make("DNS:ca.example", NULL, -1, 1);
+    SSL_CTX *server = tls_peer_context(&good, &foreign, 0);
+    struct tls_settings chosen = settings();
+    struct link *link;
+
+    chosen.cert = cert_path;
+    chosen.key = key_path;
+    link = make_link(&chosen, "10.0.0.1");
+    talk(link, server);
+    check_down(link);
+    CHECK_STR(words_of(link_reason(link)), "TLS: the server refuses: tlsv1 alert unknown ca");
+    CHECK_STR(reason_cure(link_reason(link)), CURE_OUR_CERTIFICATE);
+    free_link(link);
+    SSL_CTX_free(server);
+    tls_identity_done(&foreign);
+}
+
 /* ---- Settings ---- */
 
 static void check_refused(struct tls_settings chosen, const char *why)
@@ -207,5 +227,5 @@ TEST(a_key_must_fit_its_certificate)
 
 TLS_MAIN(RUN(certificates_are_verified), RUN(the_first_certificate_of_the_chain_ends),
          RUN(without_verification_any_certificate_will_do), RUN(a_server_may_want_a_certificate),
-         RUN(bad_settings_are_refused), RUN(a_name_that_no_server_has_is_refused),
-         RUN(a_key_must_fit_its_certificate))
+         RUN(a_server_may_not_know_our_ca), RUN(bad_settings_are_refused),
+         RUN(a_name_that_no_server_has_is_refused), RUN(a_key_must_fit_its_certificate))

@@ -452,7 +452,8 @@ void cli_print_help(const struct cli *cli)
         (void)printf("usage: redlock %s\n\n%s\n", command->usage, command->help);
         options_print_help(command->options);
         (void)printf("\n%s\nOptions of all commands, such as --masters%s: redlock help\n",
-                     command->more, command->has_no_json ? "" : " and --json");
+                     command->more,
+                     options_take(command->options, OPTION_JSON) ? " and --json" : "");
     }
     (void)printf("Manual: man %s\n",
                  command != NULL && command->manual != NULL ? command->manual : "redlock");

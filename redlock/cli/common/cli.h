@@ -64,7 +64,6 @@ struct cli_command {
     const char *help;                                   /* What it does. */
     const char *more;   /* What follows the options: an example, and the exit codes. */
     const char *manual; /* NULL: redlock. */
-    bool has_no_json;   /* --json is refused. */
 };
 
 extern const struct cli_command cli_acl, cli_bench, cli_doctor, cli_extend, cli_init, cli_list,

@@ -16,9 +16,10 @@
  * until they are dead.  Measured on two processors with a load of 5 to 20: 0.1 ms for each of 600
  * descendants, and 1.1 ms in a chain of forks, each a child of the one before.  With 30 processes a
  * processor that wanted to run: 0.2 to 0.75 ms for each of 100 to 1500, 2 to 8 times the last
- * search, 1.5 ms in a chain of 600, and 2.6 ms in one of 800.  So 3 ms are more than all that was
- * seen, but no bound.  The first searches of the end, for SIGTERM and for SIGKILL, come on top, on
- * a machine that may be busier then. */
+ * search, 1.5 ms in a chain of 600, and 2.6 ms in one of 800.  A zombie took 0.02 to 0.1 ms with a
+ * load of 22, and counts as much, because commands with 800 to 2000 zombies ended up to 1.3 s late
+ * on a busier machine.  So 3 ms are more than all that was seen, but no bound.  The first searches
+ * of the end, for SIGTERM and for SIGKILL, come on top, on a machine that may be busier then. */
 #define WORK_EACH (3 * DRIFT_MS)
 #define WORK_SEARCHES 8
 #define LEAD_SEARCHES 3

@@ -201,13 +201,23 @@ void options_rows(unsigned command, struct option ret_rows[OPTIONS_ROWS_MAX])
     }
 }
 
-const char *options_name(enum option_value option)
+static const struct row *row_of(enum option_value option)
 {
     const struct row *row = rows;
 
     while (row->option != option)
         row++;
-    return row->name;
+    return row;
+}
+
+const char *options_name(enum option_value option)
+{
+    return row_of(option)->name;
+}
+
+bool options_take(unsigned command, enum option_value option)
+{
+    return (row_of(option)->commands & command) != 0;
 }
 
 const char *options_find(const char *text, size_t len)

@@ -93,6 +93,9 @@ void options_rows(unsigned command, struct option rows[OPTIONS_ROWS_MAX]);
 /* The name of an option, with its dashes. */
 const char *options_name(enum option_value option);
 
+/* True: the command takes the option.  run refuses --json, and says why. */
+bool options_take(unsigned command, enum option_value option);
+
 /* An option of some command whose name, with its dashes, is the first len bytes of text.  NULL:
  * none has this name. */
 const char *options_find(const char *text, size_t len);

@@ -291,6 +291,16 @@ bool question_founds_none(const struct question *question)
     return client.restart_guard && client.set == 0 && !client.is_closed && client.lists.to != able;
 }
 
+bool question_finds_no_set(const struct question *question)
+{
+    const struct inspect_client client = inspect_client(question->rl);
+    bool is_told = false;
+
+    for (unsigned m = 0; m < client.masters && client.set == 0; m++)
+        is_told = is_told || inspect_master(question->rl, m).look.number != 0;
+    return is_told;
+}
+
 /* As guard.h judges. */
 bool question_finds_new(const struct question *question)
 {

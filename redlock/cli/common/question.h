@@ -98,6 +98,9 @@ struct remark question_no_vote(const struct question *question, unsigned m);
  */
 bool question_founds_none(const struct question *question);
 
+/* True: a master has said that it is in no set. */
+bool question_finds_no_set(const struct question *question);
+
 /* True: all masters are new and durable, so the first client that wants a lock gets it at once. */
 bool question_finds_new(const struct question *question);
 

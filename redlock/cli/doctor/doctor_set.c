@@ -166,7 +166,7 @@ static void judge_other(struct doctor *doctor, unsigned m)
     if ((exam->answers && is_elsewhere(doctor, m)) || exam_keep_only(exam, FIND_REPLICA, LEAVES))
         return;
     if (!exam->answers)
-        exam_find(exam, FIND_OTHER_LIST, LEAVES,
+        exam_find(exam, FIND_OTHER_LIST, "correct it, or " LEAVES,
                   "does not answer, and the set has no member at this address");
     else if (!exam->marker.known)
         exam_find(exam, FIND_OTHER_LIST, LEAVES, "is no member of the set");

@@ -110,10 +110,12 @@ static void advise(const struct exam *exam, enum rights_about about, bool is_key
                    char change[EXAM_TEXT_MAX])
 {
     char rules[EXAM_TEXT_MAX];
+    bool is_one;
 
     rights_rules(about, is_key, exam->target->names, rules, sizeof rules);
-    if (snprintf(change, EXAM_TEXT_MAX, "allow them (ACL SETUSER %s %s)", exam_user(exam), rules) >=
-        EXAM_TEXT_MAX)
+    is_one = about == RIGHTS_ABOUT_NAME && strchr(rules, ' ') == NULL;
+    if (snprintf(change, EXAM_TEXT_MAX, "allow %s (ACL SETUSER %s %s)", is_one ? "it" : "them",
+                 exam_user(exam), rules) >= EXAM_TEXT_MAX)
         (void)snprintf(change, EXAM_TEXT_MAX, "allow them, as redlock acl prints");
 }
 

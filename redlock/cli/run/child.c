@@ -178,6 +178,11 @@ bool child_runs(const struct child *child)
            info.si_pid == 0;
 }
 
+bool child_is_immune(const struct child *child)
+{
+    return child_runs(child) && kill(child->pid, 0) != 0 && errno == EPERM;
+}
+
 void child_signal(const struct child *child, int signal)
 {
     if (child->pid != 0)

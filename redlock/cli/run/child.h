@@ -40,6 +40,9 @@ enum child_event child_look(struct child *child, bool last_rites, int *ret_statu
 /* True: the command has been started, and has not ended. */
 bool child_runs(const struct child *child);
 
+/* True: it runs, and may not be signalled: it is set-user-ID, or has changed its user. */
+bool child_is_immune(const struct child *child);
+
 /* Send a signal to the process group of the command, unless the command has been reaped. */
 void child_signal(const struct child *child, int signal);
 

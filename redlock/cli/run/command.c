@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "redlock/cli/run/family.h"
@@ -66,6 +67,16 @@ static struct family_count kill_group(const struct command *command)
     else if (group == 0 || errno == EPERM)
         count.immune = 1;
     return count;
+}
+
+/* The guardian ends before `redlock` only if it cannot send its last report. */
+static bool say_unreported(struct command *command)
+{
+    if (command->leash.pid != 0 || !WIFEXITED(command->leash.status))
+        return false;
+    command->end.code = CLI_INTERNAL;
+    cli_say(MSG_SYSTEM, "the command has ended, and the guardian could not report how: send fails");
+    return true;
 }
 
 static void say_group_dead(const struct family_count *count)
@@ -128,6 +139,8 @@ static void on_mourning(struct ev_loop *loop, ev_timer *timer, int events)
     ev_timer_stop(loop, timer);
     command->ended = true;
     command->end.code = CLI_SIGNAL + SIGKILL;
+    if (say_unreported(command))
+        return;
     if (only_group)
         say_group_dead(&count);
     else
@@ -306,13 +319,26 @@ static bool shares_our_numbers(void)
 static void say_crowd(const struct command *command, const struct leash_report *crowd)
 {
     const uint32_t lead_ms = drift_to_ms(crowd->lead);
+    char dead[64] = "";
 
+    if (crowd->dead > 0)
+        (void)snprintf(dead, sizeof dead, " (%u are zombies, which nobody has reaped)",
+                       crowd->dead);
     cli_say(MSG_CROWD,
-            "the command has %u descendants: if it must end, that may take %u ms, and --ttl %ums "
+            "the command has %u descendants%s: if it must end, that may take %u ms, and --ttl %ums "
             "leaves %u ms for it: another client may get the lock before all of them are dead: use "
             "--ttl %us, or fewer processes",
-            crowd->descendants, lead_ms, drift_to_ms(command->ttl), drift_to_ms(crowd->room),
+            crowd->descendants, dead, lead_ms, drift_to_ms(command->ttl), drift_to_ms(crowd->room),
             lead_ms / 1000 * 3 + 3);
+}
+
+static void say_immune(const struct leash_report *immune)
+{
+    const bool is_lost = immune->why == LEASH_TOLD || immune->why == LEASH_AT_DEADLINE;
+
+    cli_say(MSG_NOT_ENDED, "the command runs as another user, so it gets no signal and goes on: %s",
+            is_lost ? "another client may get the lock before it ends"
+                    : "the lock is held until it ends");
 }
 
 static void on_report(struct command *command, const struct leash_report *report)
@@ -328,6 +354,10 @@ static void on_report(struct command *command, const struct leash_report *report
         break;
     case LEASH_STOPPED:
         on_stopped(command, report->signal);
+        break;
+    case LEASH_IMMUNE:
+        ev_timer_stop(command->session->loop, &command->patience);
+        say_immune(report);
         break;
     case LEASH_CROWD:
         say_crowd(command, report);
@@ -443,16 +473,18 @@ static int start(struct command *command, struct leash_order *order)
     return leash_order(&command->leash, order);
 }
 
-/* The guardian could not begin and has reported why, or it was killed. */
-static void on_dead_at_start(struct command *command)
+/* The guardian could not begin and has reported why, or it was killed, or the order was not sent.
+ */
+static void on_no_start(struct command *command, int error)
 {
     struct leash_report report;
 
     command->ended = true;
-    if (leash_report(&command->leash, &report) > 0 && report.type == LEASH_FAILED) {
+    command->failed = error == EPIPE || error == ECONNRESET ? 0 : error;
+    if (leash_report(&command->leash, &report) > 0 && report.type == LEASH_FAILED)
         command->failed = report.error;
+    if (command->failed != 0)
         return;
-    }
     command->end.code = CLI_SIGNAL + SIGKILL;
     cli_say(MSG_GUARDIAN_KILLED, "the guardian was killed, and the command is not started");
 }
@@ -473,7 +505,7 @@ int command_run(struct command *command, struct session *session, struct redlock
     watch_signals(command);
     cli_never_wait();
     if (!command->ended && start(command, order) != 0)
-        on_dead_at_start(command);
+        on_no_start(command, errno);
     while (!command->ended) {
         leash_renew(&command->leash, lease);
         ev_run(session->loop, EVRUN_ONCE);

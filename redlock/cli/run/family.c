@@ -103,6 +103,7 @@ static void signal_one(const struct process *process, int signal, bool whole,
     int result;
 
     if (!process->alive) {
+        count->dead++;
         count->zombies += descendants_is_child(process);
         return;
     }

@@ -23,6 +23,7 @@
 struct family_count {
     unsigned alive;   /* Descendants that could be signalled. */
     unsigned immune;  /* Descendants that may not be signalled. */
+    unsigned dead;    /* Zombies, whoever must reap them.  Finding them takes time, too. */
     unsigned zombies; /* Dead children to be reaped, and processes that moved during the search.  At
                        * least 1 if the time was too short to find all, or if the group has a
                        * process that was not found. */

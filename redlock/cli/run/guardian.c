@@ -38,6 +38,8 @@
 #define NAP_MIN (5 * DRIFT_MS)
 #define NAP_MAX (100 * DRIFT_MS)
 
+#define NO_CLOCK (DRIFT_NEVER - 1) /* Without a clock everything is too late. */
+
 #define REPORTS_MAX 50 /* Attempts to send the last report, a NAP_MAX apart. */
 
 /* The guardian measures how long it takes to find all descendants: once in MEASURE_EVERY times the
@@ -79,6 +81,7 @@ struct guardian {
     drift_span lead;       /* How much earlier the deadline is, for the time that the end takes. */
     drift_time measure_at; /* When to measure a search again. */
     bool crowded;          /* It was reported that there are too many descendants. */
+    bool immune;           /* It was reported that the command may not be signalled. */
     struct leash_report end;
 };
 
@@ -87,8 +90,7 @@ struct guardian {
 /* flags: MSG_DONTWAIT, if the guardian must not wait for a `redlock` that is stopped. */
 static void report(const struct guardian *guardian, const struct leash_report *report, int flags)
 {
-    if (send(guardian->socket, report, sizeof *report, MSG_NOSIGNAL | flags) < 0)
-        return; /* `redlock` is dead, or does not read. */
+    (void)send(guardian->socket, report, sizeof *report, MSG_NOSIGNAL | flags);
 }
 
 /* The end of the lease, minus now. */
@@ -96,7 +98,7 @@ static int64_t left_ns(const struct guardian *guardian, drift_time now)
 {
     drift_time end = atomic_load(&guardian->shared->end);
 
-    return end != 0 ? (int64_t)(end - now) : LEASH_GONE;
+    return end != 0 && now != NO_CLOCK ? (int64_t)(end - now) : LEASH_GONE;
 }
 
 static void pause_for(drift_span span)
@@ -107,7 +109,7 @@ static void pause_for(drift_span span)
 }
 
 /* `redlock` waits for the last report.  If the kernel has no memory for it, try again.  In the end
- * exit: `redlock` notices that the guardian is dead, and no command runs any more. */
+ * exit: `redlock` notices that the guardian is dead, and how it ended. */
 static void report_last(struct guardian *guardian, const struct leash_report *last)
 {
     guardian->phase = OVER;
@@ -130,11 +132,23 @@ static void fail(struct guardian *guardian, int error)
 static void finish(struct guardian *guardian, drift_time now)
 {
     guardian->end.type = LEASH_ENDED;
+    guardian->end.killed = guardian->end.killed && !guardian->immune;
     guardian->end.ended_ns = left_ns(guardian, now);
     report_last(guardian, &guardian->end);
 }
 
 /* ---- The end of the command ---- */
+
+/* Report once that the command gets no signal. */
+static void check_immune(struct guardian *guardian)
+{
+    const struct leash_report immune = {.type = LEASH_IMMUNE, .why = guardian->end.why};
+
+    if (!guardian->immune && child_is_immune(&guardian->child)) {
+        guardian->immune = true;
+        report(guardian, &immune, MSG_DONTWAIT);
+    }
+}
 
 /* Send SIGTERM to the group of the command at once, and then to the other descendants, which must
  * be found.  Count them anew. */
@@ -144,6 +158,7 @@ static void ask(struct guardian *guardian, drift_time now)
     guardian->measure_at = 0;
     child_signal(&guardian->child, SIGTERM);
     child_signal(&guardian->child, SIGCONT); /* If it is stopped, it handles SIGTERM only then. */
+    check_immune(guardian);
     (void)family_signal(SIGTERM, -guardian->group, drift_add(now, FAMILY_SEARCH_FOR));
 }
 
@@ -161,6 +176,7 @@ static struct family_count kill_family(struct guardian *guardian, drift_time now
 
     if (count.hidden)
         (void)family_signal(SIGKILL, guardian->group, until);
+    check_immune(guardian);
     guardian->end.survivors = family_is_there() ? count.alive + count.immune : 0;
     guardian->end.hidden = family_is_there() && count.hidden;
     return count;
@@ -183,14 +199,6 @@ static void kill_all(struct guardian *guardian, drift_time now)
 {
     guardian->end.killed = true;
     stamp_out(guardian, now);
-}
-
-/* Kill the rest.  True: none is left that could be killed. */
-static bool clear(struct guardian *guardian, drift_time now)
-{
-    struct family_count count = kill_family(guardian, now);
-
-    return !family_may_end(&count, now, guardian->cleared_at);
 }
 
 /* True: no process is left that must end, or none that could be killed.  If a signal asked the
@@ -255,10 +263,13 @@ static void on_child_ended(struct guardian *guardian, drift_time now)
 /* ---- What is due ---- */
 
 /* The reason to end a command that runs. */
-static enum leash_why why_of(const struct guardian *guardian, const struct deadline *lease)
+static enum leash_why why_of(const struct guardian *guardian, const struct deadline *lease,
+                             drift_time now)
 {
     if (guardian->told_to_end)
         return LEASH_TOLD;
+    if (now == NO_CLOCK)
+        return LEASH_NO_CLOCK;
     return guardian->start.limit.ask < lease->ask ? LEASH_AT_LIMIT : LEASH_AT_DEADLINE;
 }
 
@@ -271,6 +282,8 @@ static bool is_wanted(const struct guardian *guardian)
 
 static void act(struct guardian *guardian, enum deadline_act act, drift_time now)
 {
+    struct family_count count;
+
     switch (guardian->phase) {
     case RUNNING:
         if (act == DEADLINE_ASK)
@@ -291,8 +304,9 @@ static void act(struct guardian *guardian, enum deadline_act act, drift_time now
         else if (leave(guardian, now))
             finish(guardian, now);
         break;
-    case CLEARING:
-        if (clear(guardian, now))
+    case CLEARING: /* Kill the rest, until none is left that could be killed. */
+        count = kill_family(guardian, now);
+        if (!family_may_end(&count, now, guardian->cleared_at))
             finish(guardian, now);
         break;
     case IDLE:
@@ -303,15 +317,13 @@ static void act(struct guardian *guardian, enum deadline_act act, drift_time now
 
 /* There may be no time to end so many descendants.  Tell `redlock` once.  Only their number counts:
  * a search that a busy machine makes slow may be quick the next time. */
-static void report_crowd(struct guardian *guardian, unsigned descendants)
+static void report_crowd(struct guardian *guardian, const struct family_count *count)
 {
-    const struct leash_report crowd = {
-        .type = LEASH_CROWD,
-        .descendants = descendants,
-        .lead = deadline_lead(descendants, 0),
-        .room = deadline_room(&guardian->start.margins),
-    };
+    struct leash_report crowd = {.type = LEASH_CROWD, .dead = count->dead};
 
+    crowd.descendants = count->alive + count->immune + count->dead;
+    crowd.lead = deadline_lead(crowd.descendants, 0);
+    crowd.room = deadline_room(&guardian->start.margins);
     if (guardian->crowded || crowd.lead <= crowd.room)
         return;
     guardian->crowded = true;
@@ -333,8 +345,8 @@ static void measure(struct guardian *guardian, drift_time wake)
     if (drift_now(&after) != 0)
         return;
     guardian->search = after - before;
-    guardian->lead = deadline_lead(count.alive + count.immune, guardian->search);
-    report_crowd(guardian, count.alive + count.immune);
+    guardian->lead = deadline_lead(count.alive + count.immune + count.dead, guardian->search);
+    report_crowd(guardian, &count);
     if (every < MEASURE_SHARE * guardian->search)
         every = MEASURE_SHARE * guardian->search;
     guardian->measure_at = drift_add(after, every);
@@ -365,7 +377,7 @@ static drift_time look(struct guardian *guardian, drift_time now)
         deadline.ask = 0;
     due = deadline_due(&deadline, now, &wake);
     if (due != DEADLINE_WAIT && is_wanted(guardian)) {
-        guardian->end.why = why_of(guardian, &lease);
+        guardian->end.why = why_of(guardian, &lease, now);
         guardian->end.asked_ns = left_ns(guardian, now);
         guardian->start.limit = deadline; /* A renewal that comes now is too late. */
     }
@@ -434,7 +446,7 @@ static void start(struct guardian *guardian, drift_time now)
     drift_time wake;
 
     if (deadline_due(&lease, now, &wake) != DEADLINE_WAIT) {
-        guardian->end.why = LEASH_AT_DEADLINE;
+        guardian->end.why = now == NO_CLOCK ? LEASH_NO_CLOCK : LEASH_AT_DEADLINE;
         guardian->end.asked_ns = left_ns(guardian, now);
         finish(guardian, now);
         return;
@@ -460,6 +472,8 @@ static void pass_on(struct guardian *guardian, int signal, drift_time now)
                          signal == SIGHUP || signal == SIGQUIT || signal == SIGKILL;
     guardian->end.signals += child_runs(&guardian->child);
     child_signal(&guardian->child, signal);
+    if (guardian->ends_all)
+        check_immune(guardian);
     if (signal != SIGKILL)
         return;
     guardian->start.limit = (struct deadline){DRIFT_NEVER, DRIFT_NEVER}; /* The limit was kept. */
@@ -555,7 +569,7 @@ static void loop(struct guardian *guardian)
 
     for (;;) {
         if (drift_now(&now) != 0)
-            now = DRIFT_NEVER - 1; /* Without a clock everything is too late. */
+            now = NO_CLOCK;
         if (!take_orders(guardian, now))
             return;
         look_at_child(guardian, now);

@@ -117,7 +117,7 @@ int leash_report(const struct leash *leash, struct leash_report *ret_report)
 
 void leash_bury(struct leash *leash)
 {
-    if (leash->pid != 0 && waitpid(leash->pid, NULL, WNOHANG) == leash->pid)
+    if (leash->pid != 0 && waitpid(leash->pid, &leash->status, WNOHANG) == leash->pid)
         leash->pid = 0;
     for (unsigned i = 0; i < BURY_MAX && !leash->had_children; i++)
         if (waitpid(-1, NULL, WNOHANG) <= 0)

@@ -14,7 +14,8 @@ struct cli;
 
 struct leash {
     int socket;
-    pid_t pid; /* The guardian.  0: it was reaped. */
+    pid_t pid;  /* The guardian.  0: it was reaped. */
+    int status; /* What waitpid() told of the reaped guardian. */
     struct leash_shared *shared;
     bool had_children; /* This process had children from the start, so it is no subreaper. */
 };

@@ -35,12 +35,13 @@ enum leash_report_type {
     LEASH_STARTED, /* The command runs. */
     LEASH_FAILED,  /* The command could not be started. */
     LEASH_STOPPED, /* The command was stopped. */
+    LEASH_IMMUNE,  /* The command may not be signalled. */
     LEASH_CROWD,   /* There may be no time to end so many descendants before the lease ends. */
     LEASH_ENDED    /* The command has ended, and the guardian is done with its descendants. */
 };
 
 /* Why the guardian asked the command to end. */
-enum leash_why { LEASH_BY_ITSELF, LEASH_TOLD, LEASH_AT_LIMIT, LEASH_AT_DEADLINE };
+enum leash_why { LEASH_BY_ITSELF, LEASH_TOLD, LEASH_AT_LIMIT, LEASH_AT_DEADLINE, LEASH_NO_CLOCK };
 
 struct leash_report {
     enum leash_report_type type;
@@ -48,12 +49,13 @@ struct leash_report {
     int error;             /* LEASH_FAILED: the errno. */
     int signal;            /* LEASH_STOPPED: the signal.  LEASH_ENDED: the one it died of, or 0. */
     unsigned descendants;  /* LEASH_CROWD: how many there are, at least. */
+    unsigned dead;         /* LEASH_CROWD: how many of them are zombies. */
     drift_span lead, room; /* LEASH_CROWD: how long it may take to end them, and the time for it. */
     /* The rest is for LEASH_ENDED. */
-    int code;         /* The exit code of the command, as a shell reports it. */
-    unsigned signals; /* How many orders LEASH_SIGNAL came before the command had ended. */
-    enum leash_why why;
-    bool killed;        /* The guardian sent SIGKILL to the command. */
+    int code;           /* The exit code of the command, as a shell reports it. */
+    unsigned signals;   /* How many orders LEASH_SIGNAL came before the command had ended. */
+    enum leash_why why; /* Also of LEASH_IMMUNE. */
+    bool killed;        /* The guardian sent SIGKILL to the command, and was allowed to. */
     bool cleared;       /* The guardian ended processes that an ended command left. */
     unsigned survivors; /* Descendants that could not be killed. */
     bool hidden;        /* There may be more, which could not be seen. */

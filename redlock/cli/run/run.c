@@ -130,8 +130,10 @@ static int run_command(struct run *run)
     }
     if (end->why == LEASH_AT_LIMIT)
         cli_say(MSG_AT_MOST, "the command had not ended when --hold-at-most was over");
+    if (end->why == LEASH_NO_CLOCK)
+        cli_say(MSG_SYSTEM, "the guardian could not read the clock (clock_gettime)");
     command_tell(&run->command, run->lost);
-    if (end->why == LEASH_TOLD && run->command.unheard)
+    if ((end->why == LEASH_TOLD && run->command.unheard) || end->why == LEASH_NO_CLOCK)
         return CLI_INTERNAL;
     return end->why == LEASH_AT_LIMIT ? CLI_TIMED_OUT : end->code;
 }
@@ -345,5 +347,4 @@ const struct cli_command cli_run = {
         "Exit: CMD's own, 64 usage, 69 too few masters, 75 another client has the lock,\n"
         "76 lost, 77 forbidden, 78 wrong list of masters or foreign key, 124 --hold-at-most\n"
         "was over, 126 CMD cannot be executed, 127 CMD is not found, 128+n ended by signal n.\n",
-    .has_no_json = true,
 };

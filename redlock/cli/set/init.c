@@ -271,7 +271,7 @@ static void say_why_no_set(const struct init *init)
         cli_say(MSG_SET_CLOSED, "the set is closed: it needs `redlock members rescue`");
     else if (why[0] != '\0')
         cli_say_reason(MSG_NO_SET, MSG_WRONG_SET, "%s", why);
-    else if (members[0] == '\0' && count_linked(init) > 0)
+    else if (members[0] == '\0' && question_finds_no_set(&init->question))
         cli_say(MSG_NO_SET, "the masters are no set yet: all of them must answer once");
 }
 
@@ -552,7 +552,7 @@ static int wait_for_all(struct init *init)
     if (!all) {
         say_who_is_down(init);
         say_why_no_set(init);
-        refusal_tell(session->cli, init->rl, true, NULL, "", false);
+        refusal_tell(session->cli, init->rl, false, NULL, "", false);
     }
     if (tell_end(init, count_voters(init)) != CLI_OK)
         return CLI_INTERNAL;

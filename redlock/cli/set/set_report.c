@@ -189,7 +189,8 @@ static void print_member(const struct survey *survey, unsigned member)
     if (strcmp(config->members[member].name, config->members[member].place) != 0)
         (void)printf("  at %s", config->members[member].place);
     (void)printf("  %s%s", why.message != MSG_NONE ? why.text : "votes", part_of(config, member));
-    print_version(survey, master);
+    if (why.message != MSG_SET_FORGOTTEN) /* A client has written the version since it was lost. */
+        print_version(survey, master);
     (void)printf("\n");
 }
 

@@ -44,7 +44,7 @@ void report_set_text(const struct status *status)
                      is_mixed ? "the list mixes sets, and the first that answered is"
                               : "they are the set",
                      client.set, client.set_version, members);
-    else if (why[0] == '\0' && client.linked != 0 && client.restart_guard)
+    else if (why[0] == '\0' && client.restart_guard && question_finds_no_set(&status->question))
         (void)printf(
             "they are no set yet: %sthe first client that reaches all of them founds it, as "
             "`redlock init` does\n",

@@ -205,7 +205,7 @@ class Client:
 
     def attempt(self, kind, ttl, fence=False):
         """(a lease or None, the round)."""
-        token = kind.token()
+        token, version = kind.token(), self.version
         sent = now_us()
         rnd = Round(self, sent + (ttl - allowance(ttl)) * 1000)
         for master in self.voters():
@@ -213,20 +213,21 @@ class Client:
         self.pump(rnd.is_decided, REPLY_US)
         lease = Lease(kind, token, ttl, rnd.deadline, rnd.may_store)
         if rnd.is_won() and now_us() < rnd.deadline:
-            if not fence or self.agree(lease, rnd):
+            if not fence or self.agree(lease, rnd, version):
                 return lease, rnd
         self.release_round(kind, token, ttl, rnd.may_store)
         return None, rnd
 
-    def agree(self, lease, rnd):
-        """Finds the fencing token: section 14."""
+    def agree(self, lease, rnd, version):
+        """Finds the fencing token: section 14.  version: of the configuration before the round."""
         def agreed(numbers):
             for number in set(numbers.values()):
                 if self.is_majority({master for master, other in numbers.items() if other == number}):
                     return number
             return None
         yes = rnd.having("yes")
-        lease.fence = agreed({master: rnd.numbers[master][0] for master in yes if rnd.numbers[master][1]})
+        lease.fence = agreed({master: rnd.numbers[master][0] for master in yes
+                              if rnd.numbers[master][1] and version == self.version})
         greatest, more = max(number for number, _ in rnd.numbers.values()), 1
         while lease.fence is None and now_us() < lease.deadline:
             said, asked = {}, set(lease.may_store)

@@ -279,6 +279,43 @@ struct remark question_no_vote(const struct question *question, unsigned m)
     return master.is_barred ? master.clock : (struct remark){MSG_NONE, ""};
 }
 
+/* As founder.h judges. */
+bool question_founds_none(const struct question *question)
+{
+    const struct inspect_client client = inspect_client(question->rl);
+    quorum_mask able = (quorum_mask)~question_refusing(question) & client.lists.to;
+
+    for (unsigned m = 0; m < question->masters; m++)
+        if (question->of[m].why.why != WHY_NONE || inspect_master(question->rl, m).is_copy)
+            able = mask_without(able, m);
+    return client.restart_guard && client.set == 0 && !client.is_closed && client.lists.to != able;
+}
+
+bool question_finds_no_set(const struct question *question)
+{
+    const struct inspect_client client = inspect_client(question->rl);
+    bool is_told = false;
+
+    for (unsigned m = 0; m < client.masters && client.set == 0; m++)
+        is_told = is_told || inspect_master(question->rl, m).look.number != 0;
+    return is_told;
+}
+
+/* As guard.h judges. */
+bool question_finds_new(const struct question *question)
+{
+    const struct inspect_client client = inspect_client(question->rl);
+    bool are_new = client.restart_guard && client.set == 0 && client.masters > 0;
+
+    for (unsigned m = 0; m < client.masters && are_new; m++) {
+        const struct inspect_master master = inspect_master(question->rl, m);
+
+        are_new =
+            master.is_linked && master.look.number != 0 && master.look.fresh && !master.look.ready;
+    }
+    return are_new;
+}
+
 /* The library knows which trouble decides (core/outlook.h), but not what only the trial shows. */
 enum msg question_decides(const struct question *question)
 {

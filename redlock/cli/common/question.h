@@ -93,6 +93,17 @@ quorum_mask question_refusing(const struct question *question);
  * clock.  MSG_NONE: none of this was found. */
 struct remark question_no_vote(const struct question *question, unsigned m);
 
+/* True: no set is known, and none can be founded, so no lock is granted, whatever a majority says:
+ * all masters of the list must answer and take writes.  A lock founds the set; a question does not.
+ */
+bool question_founds_none(const struct question *question);
+
+/* True: a master has said that it is in no set. */
+bool question_finds_no_set(const struct question *question);
+
+/* True: all masters are new and durable, so the first client that wants a lock gets it at once. */
+bool question_finds_new(const struct question *question);
+
 /* The identifier of what has to end before a majority gives votes. */
 enum msg question_decides(const struct question *question);
 

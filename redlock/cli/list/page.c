@@ -12,7 +12,6 @@
 #include "redlock/base/note.h"
 #include "redlock/base/text.h"
 #include "redlock/cli/common/cli.h"
-#include "redlock/cli/common/unfounded.h"
 #include "redlock/wire/keys.h"
 
 #define QUOTED_MAX (4 * REDLOCK_NAME_MAX + 1) /* No text has more columns. */
@@ -408,17 +407,18 @@ static void print_json(const struct view *view)
 
 /* Masters that may vote if they take writes, as far as each of them says.  Those that are all new
  * and durable may vote at once.  A client counts none before it knows a majority. */
-static quorum_mask find_telling(struct redlock *rl, const struct inspect_client *client)
+static quorum_mask find_telling(const struct question *question,
+                                const struct inspect_client *client)
 {
     quorum_mask up = client->up | client->coming;
 
     if (client->is_closed) /* Those that were members count as up, for releases. */
         return 0;
     for (unsigned m = 0; m < client->masters; m++)
-        if ((client->linked & mask_of(m)) != 0 && inspect_master(rl, m).look.ready &&
-            !inspect_master(rl, m).is_copy)
+        if ((client->linked & mask_of(m)) != 0 && inspect_master(question->rl, m).look.ready &&
+            !inspect_master(question->rl, m).is_copy)
             up |= mask_of(m);
-    return unfounded_is_new(rl) ? client->linked : up;
+    return question_finds_new(question) ? client->linked : up;
 }
 
 int page_print(struct page *page)
@@ -428,12 +428,11 @@ int page_print(struct page *page)
     struct view view = {.page = page, .rl = rl, .lists = client.lists};
     int code;
 
-    view.tells = view.up = find_telling(rl, &client);
+    view.tells = view.up = find_telling(page->question, &client);
     for (unsigned m = 0; m < client.masters; m++)
         if (question_no_vote(page->question, m).message != MSG_NONE)
             view.up = mask_without(view.up, m);
-    view.founds_none = unfounded_is_stuck(
-        &client, client.linked & (quorum_mask)~question_refusing(page->question));
+    view.founds_none = question_founds_none(page->question);
     view.is_known = members_decide(&view.lists, view.tells & (quorum_mask)~page->failed);
     page->now.at = view.is_known ? client.now : 0;
     page->now.rows_len = locks_agree(&page->now.locks, &view.lists, view.tells, &page->now.rows);

@@ -17,7 +17,6 @@
 #include "redlock/cli/common/question.h"
 #include "redlock/cli/common/refusal.h"
 #include "redlock/cli/common/session.h"
-#include "redlock/cli/common/unfounded.h"
 #include "redlock/client/inspect.h"
 #include "redlock/core/config.h"
 #include "redlock/link/uri.h"
@@ -272,7 +271,7 @@ static void say_why_no_set(const struct init *init)
         cli_say(MSG_SET_CLOSED, "the set is closed: it needs `redlock members rescue`");
     else if (why[0] != '\0')
         cli_say_reason(MSG_NO_SET, MSG_WRONG_SET, "%s", why);
-    else if (members[0] == '\0' && unfounded_is_told(init->rl))
+    else if (members[0] == '\0' && question_finds_no_set(&init->question))
         cli_say(MSG_NO_SET, "the masters are no set yet: all of them must answer once");
 }
 

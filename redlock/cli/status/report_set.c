@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "redlock/cli/common/cli.h"
-#include "redlock/cli/common/unfounded.h"
 #include "redlock/client/inspect.h"
 
 enum { MEMBERS_MAX = 2000, WHY_MAX = 600 };
@@ -45,7 +44,7 @@ void report_set_text(const struct status *status)
                      is_mixed ? "the list mixes sets, and the first that answered is"
                               : "they are the set",
                      client.set, client.set_version, members);
-    else if (why[0] == '\0' && client.restart_guard && unfounded_is_told(status->rl))
+    else if (why[0] == '\0' && client.restart_guard && question_finds_no_set(&status->question))
         (void)printf(
             "they are no set yet: %sthe first client that reaches all of them founds it, as "
             "`redlock init` does\n",

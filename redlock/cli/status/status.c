@@ -15,7 +15,6 @@
 #include "redlock/cli/common/foreign.h"
 #include "redlock/cli/common/loop.h"
 #include "redlock/cli/common/remark.h"
-#include "redlock/cli/common/unfounded.h"
 #include "redlock/cli/set/marker.h"
 #include "redlock/cli/status/report.h"
 #include "redlock/client/inspect.h"
@@ -384,13 +383,8 @@ static void give_up_the_forgotten(struct status *status)
 /* Without a set, a majority alone grants nothing. */
 static void look_at_founding(struct status *status)
 {
-    const struct inspect_client client = inspect_client(status->rl);
-    quorum_mask able = 0;
-
-    for (unsigned m = 0; m < status->masters; m++)
-        able |= status->reports[m].up || status->reports[m].warming ? mask_of(m) : 0;
-    status->founds_none = unfounded_is_stuck(&client, able);
-    if (status->founds_none || !unfounded_is_new(status->rl))
+    status->founds_none = question_founds_none(&status->question);
+    if (status->founds_none || !question_finds_new(&status->question))
         return;
     for (unsigned m = 0; m < status->masters; m++) {
         status->reports[m].warming = false;

@@ -31,7 +31,9 @@ enum script_id {
     SCRIPT_ACQUIRE_SHARED,
     SCRIPT_EXTEND_SHARED,
     SCRIPT_RELEASE_SHARED,
-    SCRIPT_REVOKE,  /* Takes a lock from its holder. */
+    SCRIPT_REVOKE, /* Takes a lock from its holder. */
+    SCRIPT_SHOW,   /* Tells what is stored under a name, and SCRIPT_SCAN which locks are stored. */
+    SCRIPT_SCAN,
     SCRIPT_PREPARE, /* These change the set of masters. */
     SCRIPT_ACCEPT,
     SCRIPT_WRITE,
@@ -44,7 +46,7 @@ enum script_id {
 
 /* Locks and waiters name a script by its SHA-1 (EVALSHA).  The text is for a master that does not
  * have the script.  Always sent in full are SCRIPT_LOOK, SCRIPT_WITNESS, SCRIPT_COUNT_MANY,
- * SCRIPT_REVOKE, and those that found or change a set of masters. */
+ * SCRIPT_REVOKE, SCRIPT_SHOW, SCRIPT_SCAN, and those that found or change a set of masters. */
 struct script {
     const char *text;
     size_t text_len;

@@ -325,6 +325,8 @@ static size_t write_script(char *buf, unsigned master, const struct command *com
     case SCRIPT_WITHDRAW:
         return (size_t)sprintf(buf, ":1\r\n");
     case SCRIPT_REVOKE: /* Only the command sends these. */
+    case SCRIPT_SHOW:
+    case SCRIPT_SCAN:
     case SCRIPT_PREPARE:
     case SCRIPT_ACCEPT:
     case SCRIPT_WRITE:

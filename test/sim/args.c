@@ -74,6 +74,8 @@ struct parts args_parts(const struct command *command)
     case SCRIPT_WAIT:
     case SCRIPT_WAIT_PERMIT:
     case SCRIPT_REVOKE:
+    case SCRIPT_SHOW:
+    case SCRIPT_SCAN:
     case SCRIPT_PREPARE:
     case SCRIPT_ACCEPT:
     case SCRIPT_WRITE:

@@ -1,53 +1,70 @@
 /*
- * test-holders.c - lists of readers and of permits, as masters report them.
+ * test-holders.c - readers and permits that a majority stores.
  */
 #include "redlock/cli/status/holders.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "test/lib/check.h"
 
 #define MASTERS 3
 
-static struct holders reported[MASTERS];
-static struct holders agreed;
+static struct shown reported[MASTERS];
+static struct shown agreed;
 
-static void report(unsigned master, const char *text)
+/* What the master stores: lines "NUMBER LEFT TOKEN".  With the number 0 it is a reader. */
+static void report(unsigned master, const char *lines)
 {
-    char copy[8192];
-    struct reply reply = {.type = REPLY_TEXT, .text = copy, .text_len = strlen(text)};
+    char text[4096] = "";
+    size_t len = 0;
+    struct reply reply = {.type = REPLY_TEXT, .text = text};
 
-    CHECK(strlen(text) < sizeof copy);
-    memcpy(copy, text, strlen(text) + 1);
-    holders_free(&reported[master]);
-    CHECK(holders_take(&reported[master], &reply));
+    while (*lines != '\0') {
+        unsigned number;
+        long long left_ms;
+        int at = 0;
+        size_t token_len;
+
+        CHECK_INT(sscanf(lines, "%u %lld %n", &number, &left_ms, &at), 2);
+        token_len = strcspn(lines + at, "\n");
+        len += (size_t)snprintf(text + len, sizeof text - len, "%c %u %lld 1 6 %zu\nstring%.*s\n",
+                                number == 0 ? SHOWN_READER : SHOWN_PERMIT, number, left_ms,
+                                token_len, (int)token_len, lines + at);
+        lines += at + token_len;
+        lines += *lines == '\n';
+    }
+    reply.text_len = len + (size_t)snprintf(text + len, sizeof text - len, "N 0 9 1 4 0\nzset\n");
+    CHECK(reply.text_len < sizeof text);
+    shown_free(&reported[master]);
+    CHECK(shown_read(&reported[master], &reply));
 }
 
 /* masters: those that count. */
 static void agree(unsigned masters)
 {
     const struct members lists = {7, 7};
-    const struct holders *of[MASTERS];
+    const struct shown *of[MASTERS];
 
     for (unsigned m = 0; m < MASTERS; m++)
         of[m] = (masters >> m & 1) != 0 ? &reported[m] : NULL;
-    holders_free(&agreed);
+    shown_free(&agreed);
     CHECK(holders_agree(of, MASTERS, &lists, &agreed));
 }
 
 static void end(void)
 {
     for (unsigned m = 0; m < MASTERS; m++)
-        holders_free(&reported[m]);
-    holders_free(&agreed);
+        shown_free(&reported[m]);
+    shown_free(&agreed);
 }
 
-static void check_holder(unsigned i, unsigned number, long long ttl_ms, const char *token)
+static void check_holder(unsigned i, unsigned number, long long left_ms, const char *token)
 {
     CHECK(i < agreed.len);
-    CHECK_UINT(agreed.list[i].number, number);
-    CHECK_INT(agreed.list[i].ttl_ms, ttl_ms);
-    CHECK_STR(agreed.list[i].token, token);
+    CHECK_UINT(agreed.rows[i].number, number);
+    CHECK_INT(agreed.rows[i].left_ms, left_ms);
+    CHECK_STR(agreed.rows[i].text, token);
 }
 
 TEST(what_a_majority_stores)
@@ -80,38 +97,39 @@ TEST(one_token_under_two_numbers_is_two)
     end();
 }
 
-/* A master may say anything. */
-TEST(what_is_no_list_is_left_out)
+TEST(what_redlock_did_not_write_is_left_out)
 {
-    static const char *const texts[] = {
-        "",      "\n\n",   "x",         "1 2",   "1 2 ", "-1 5 x", "257 5 x",
-        "1 0 x", "1 -1 x", "99999 5 x", "1 x x", "1",    "1  ",    "0x1 5 x",
-    };
-    struct reply error = {.type = REPLY_ERROR, .text = (char[]){"1 5 x"}, .text_len = 5};
-    char text[8192] = "", line[200];
+    static const char *const texts[] = {"1 0 x", "1 -1 x", "0 0 x", "1 5 "};
+    static char others[] = "N 0 9 0 4 0\nnone\nP 1 5 0 4 1\nlistx\nP 2 5 1 6 3\nstringa\0b\n"
+                           "Q 0 5 1 4 1\nzsetx\n";
+    struct reply list = {.type = REPLY_TEXT, .text = others, .text_len = sizeof others - 1};
+    char line[4 + REDLOCK_TOKEN_MAX + 2];
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         check_row = texts[i];
-        report(0, texts[i]);
-        CHECK_UINT(reported[0].len, 0);
+        for (unsigned m = 0; m < MASTERS; m++)
+            report(m, texts[i]);
+        agree(7);
+        CHECK_UINT(agreed.len, 0);
     }
-    CHECK(holders_take(&reported[1], &error));
-    CHECK_UINT(reported[1].len, 0);
+    for (unsigned m = 0; m < MASTERS; m++) {
+        shown_free(&reported[m]);
+        CHECK(shown_read(&reported[m], &list));
+    }
+    agree(7);
+    CHECK_UINT(agreed.len, 0);
     memset(line, 'x', sizeof line);
     memcpy(line, "1 5 ", 4);
-    line[4 + REDLOCK_TOKEN_MAX] = '\0';
-    report(0, line);
-    CHECK_UINT(reported[0].len, 1);
-    line[4 + REDLOCK_TOKEN_MAX] = 'x';
-    line[4 + REDLOCK_TOKEN_MAX + 1] = '\0';
-    report(0, line); /* Not one of ours. */
-    CHECK_UINT(reported[0].len, 0);
-    for (unsigned i = 0; i < HOLDERS_MAX + 5; i++)
-        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "0 5 %u\n", i);
-    report(0, text);
-    CHECK_UINT(reported[0].len, HOLDERS_MAX);
+    for (unsigned more = 0; more <= 1; more++) {
+        line[4 + REDLOCK_TOKEN_MAX] = 'x';
+        line[4 + REDLOCK_TOKEN_MAX + more] = '\0';
+        for (unsigned m = 0; m < MASTERS; m++)
+            report(m, line);
+        agree(7);
+        CHECK_UINT(agreed.len, 1 - more); /* A longer text is not one of ours. */
+    }
     end();
 }
 
 CHECK_MAIN(RUN(what_a_majority_stores), RUN(one_token_under_two_numbers_is_two),
-           RUN(what_is_no_list_is_left_out))
+           RUN(what_redlock_did_not_write_is_left_out))

@@ -1,9 +1,5 @@
 /*
  * foreign.c - asks the masters what the keys of a lock are, and reports a foreign one.
- *
- * A lock is a string, readers are a sorted set, and both expire.  A permit is a string that
- * expires.  A queue is a sorted set with two entries for each waiter (parts/queue.lua).  Any other
- * key keeps the name from all clients until somebody deletes it.
  */
 #include "redlock/cli/common/foreign.h"
 
@@ -18,33 +14,6 @@
 #define WAIT_S 1 /* Before a search.  Chosen: longer than most locks are held by others. */
 
 #define KEY_MAX (REDLOCK_NAME_MAX + 64) /* Enough for a name with a prefix. */
-
-/* As FOREIGN_NAME.  The answer for a lock is '=' and what it stores: a token and its note. */
-#define FOREIGN_OR_HOLDER                                 \
-    FOREIGN_KEY                                           \
-    "local v=t=='string' and redis.pcall('get',KEYS[1]) " \
-    "if type(v)=='string' and #v<=128 then return '='..v end return false"
-_Static_assert(REDLOCK_TOKEN_MAX == 128, "what FOREIGN_OR_HOLDER reads");
-
-/* The number of a query is that of the name, or one of these. */
-enum { QUERY_QUEUE = REDLOCK_NAMES_MAX, QUERY_SLOTS };
-
-/* The answer of a master that lies may be any text. */
-bool foreign_is_type(const char *text)
-{
-    size_t len = strlen(text);
-
-    return strncmp(text, "a ", 2) == 0 && len < FOREIGN_TYPE_MAX &&
-           strspn(text + 2, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_- ") ==
-               len - 2;
-}
-
-const char *foreign_slots(const char *text, unsigned slots)
-{
-    if (strspn(text, "01") != slots || strchr(text, '1') == NULL || !foreign_is_type(text + slots))
-        return NULL;
-    return text + slots;
-}
 
 /* ---- Judging ---- */
 
@@ -105,18 +74,14 @@ static void judge(void *asker)
         }
 }
 
-/* The script says of the first slot that has a foreign key what it is. */
-static void take_slots(struct foreign *foreign, unsigned m, const char *text)
+static void take_key(struct foreign *foreign, unsigned m, unsigned i, const struct shown_row *row)
 {
-    const char *type = foreign_slots(text, foreign->slots);
+    char type[SHOWN_FOREIGN_MAX];
 
-    if (type == NULL)
+    if (shown_foreign(row, type) == NULL)
         return;
-    for (unsigned slot = 0; slot < foreign->slots; slot++)
-        if (text[slot] == '1')
-            foreign->found[slot] |= mask_of(m);
-    if (text[0] == '1')
-        (void)snprintf(foreign->types[0], sizeof foreign->types[0], "%s", type);
+    foreign->found[i] |= mask_of(m);
+    (void)snprintf(foreign->types[i], sizeof foreign->types[i], "%s", type);
 }
 
 /* The first answer is compared with the others: a holder has a majority. */
@@ -147,52 +112,46 @@ void foreign_tell_holder(const struct foreign *foreign)
     }
 }
 
+/* Of a semaphore only the permits matter.  With a queue there is one name. */
+static void take_shown(struct foreign *foreign, unsigned m, unsigned i, const struct shown *shown)
+{
+    const struct shown_row *name = shown_find(shown, SHOWN_NAME, 0);
+
+    for (unsigned slot = 0; slot < foreign->slots; slot++)
+        take_key(foreign, m, slot, shown_find(shown, SHOWN_PERMIT, slot + 1));
+    if (foreign->slots > 0)
+        return;
+    take_key(foreign, m, i, name);
+    if (foreign->has_queue)
+        take_key(foreign, m, 1, shown_find(shown, SHOWN_QUEUE, 0));
+    if (shown_is(name, "string") && name->left_ms != -1 && name->text_len <= REDLOCK_TOKEN_MAX)
+        take_holder(&foreign->holders[i], m, name->text);
+}
+
+/* The number of a query is that of the name. */
 static void take(void *asker, unsigned m, uint32_t query, const struct reply *reply)
 {
-    struct foreign *foreign = asker;
-    const char *text = reply->type == REPLY_TEXT ? reply->text : "";
-    unsigned i = query == QUERY_QUEUE ? 1 : query; /* With a queue there is one name. */
+    struct shown shown;
 
-    if (query == QUERY_SLOTS) {
-        take_slots(foreign, m, text);
+    if (!shown_read(&shown, reply))
         return;
-    }
-    if (text[0] == '=' && query < REDLOCK_NAMES_MAX)
-        take_holder(&foreign->holders[query], m, text + 1);
-    if (!foreign_is_type(text))
-        return;
-    foreign->found[i] |= mask_of(m);
-    (void)snprintf(foreign->types[i], sizeof foreign->types[i], "%s", text);
+    take_shown(asker, m, query, &shown);
+    shown_free(&shown);
 }
 
 /* ---- Asking ---- */
 
-static void ask(struct foreign *foreign, unsigned m, uint32_t query, const char *script,
-                const char *key)
-{
-    char slots[12];
-
-    (void)snprintf(slots, sizeof slots, "%u", foreign->slots);
-    question_send(&foreign->question, m, query,
-                  (const char *const[]){"EVAL", script, "1", key, slots, NULL});
-}
-
 static void ask_master(void *asker, unsigned m)
 {
     struct foreign *foreign = asker;
-    const struct cli_names *names = foreign->names;
-    char key[KEY_MAX];
+    size_t len = foreign->slots > 0 ? 1 : foreign->names->len;
+    char slots[12];
 
-    if (foreign->slots > 0) {
-        (void)snprintf(key, sizeof key, WIRE_PERMIT "%s:", names->list[0]);
-        ask(foreign, m, QUERY_SLOTS, FOREIGN_SLOTS, key);
-        return;
-    }
-    for (uint32_t i = 0; i < names->len; i++)
-        ask(foreign, m, i, FOREIGN_OR_HOLDER, names->list[i]);
-    if (foreign->has_queue) {
-        (void)snprintf(key, sizeof key, WIRE_QUEUE "%s", names->list[0]);
-        ask(foreign, m, QUERY_QUEUE, FOREIGN_QUEUE, key);
+    (void)snprintf(slots, sizeof slots, "%u", foreign->slots);
+    for (uint32_t i = 0; i < len; i++) {
+        const char *words[] = SHOWN_WORDS(foreign->names->list[i], slots, foreign->has_queue);
+
+        question_send(&foreign->question, m, i, words);
     }
 }
 

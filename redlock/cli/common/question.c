@@ -16,7 +16,8 @@
 #include "redlock/wire/redis_error.h"
 #include "redlock/wire/reply.h"
 
-#define COMMAND_MAX 4096 /* Enough for the longest script, of `redlock list`, and two keys. */
+/* Enough for the longest script, and its arguments. */
+#define COMMAND_MAX (SCRIPT_TEXT_MAX + REDLOCK_NAME_MAX + 512)
 
 /* ---- The trial ---- */
 

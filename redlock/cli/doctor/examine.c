@@ -11,8 +11,8 @@
 #include <sodium.h>
 
 #include "redlock/cli/doctor/exam.h"
-#include "redlock/cli/common/foreign.h"
 #include "redlock/cli/common/question.h"
+#include "redlock/cli/common/shown.h"
 #include "redlock/cli/doctor/other_set.h"
 #include "redlock/cli/doctor/probe.h"
 #include "redlock/cli/doctor/rights.h"
@@ -436,54 +436,40 @@ static void look_at_marker(struct exam *exam, struct talk *talk)
 
 /* ---- The keys of the lock ---- */
 
-/* The answer to a script that looks at a key (foreign.h).  "": it is no text. */
-static const char *look_at_key(struct talk *talk, const char *script, const char *key)
+static void find_foreign(struct exam *exam, enum finding name, const char *prefix,
+                         const struct shown_row *row)
 {
-    char slots[12];
-    const char *const words[TALK_WORDS_MAX] = {"EVAL", script, "1", key, slots};
-    const struct reply *reply;
+    char key[KEY_MAX], number[12] = "", buf[SHOWN_FOREIGN_MAX];
+    const char *type = shown_foreign(row, buf);
 
-    (void)snprintf(slots, sizeof slots, "%d", REDLOCK_PERMITS_MAX);
-    reply = talk_ask(talk, words);
-    return reply != NULL && reply->type == REPLY_TEXT ? reply->text : "";
-}
-
-static void find_foreign(struct exam *exam, enum finding name, const char *key, const char *type)
-{
+    if (type == NULL)
+        return;
+    if (row->number > 0)
+        (void)snprintf(number, sizeof number, ":%u", row->number - 1);
+    (void)snprintf(key, sizeof key, "%s%s%s", prefix, exam->target->lock, number);
     exam_find(exam, name, "delete it, or use another name",
               "the key %.120s is %s, which redlock did not write", key, type);
 }
 
 /* Masters do not store how many permits there are, so all possible permits are looked at. */
-static void look_at_permits(struct exam *exam, struct talk *talk)
-{
-    char key[KEY_MAX];
-    const char *text, *type;
-
-    (void)snprintf(key, sizeof key, WIRE_PERMIT "%s:", exam->target->lock);
-    text = look_at_key(talk, FOREIGN_SLOTS, key);
-    type = foreign_slots(text, REDLOCK_PERMITS_MAX);
-    if (type == NULL)
-        return;
-    (void)snprintf(key, sizeof key, WIRE_PERMIT "%s:%zu", exam->target->lock, strcspn(text, "1"));
-    find_foreign(exam, FIND_FOREIGN_PERMIT, key, type);
-}
-
 static void look_at_keys(struct exam *exam, struct talk *talk)
 {
-    const char *type = look_at_key(talk, FOREIGN_NAME, exam->target->lock);
-    char queue[KEY_MAX];
+    const char *permits = (exam->kinds & RIGHTS_PERMITS) != 0 ? "256" : "0";
+    const char *const words[TALK_WORDS_MAX] =
+        SHOWN_WORDS(exam->target->lock, permits, (exam->kinds & RIGHTS_FAIR) != 0);
+    const struct reply *reply = talk_ask(talk, words);
+    struct shown shown;
+    const struct shown_row *permit = NULL;
+    char buf[SHOWN_FOREIGN_MAX];
 
-    if (foreign_is_type(type))
-        find_foreign(exam, FIND_FOREIGN_KEY, exam->target->lock, type);
-    if ((exam->kinds & RIGHTS_FAIR) != 0) {
-        (void)snprintf(queue, sizeof queue, WIRE_QUEUE "%s", exam->target->lock);
-        type = look_at_key(talk, FOREIGN_QUEUE, queue);
-        if (foreign_is_type(type))
-            find_foreign(exam, FIND_FOREIGN_QUEUE, queue, type);
-    }
-    if ((exam->kinds & RIGHTS_PERMITS) != 0)
-        look_at_permits(exam, talk);
+    if (reply == NULL || !shown_read(&shown, reply))
+        return;
+    find_foreign(exam, FIND_FOREIGN_KEY, "", shown_find(&shown, SHOWN_NAME, 0));
+    find_foreign(exam, FIND_FOREIGN_QUEUE, WIRE_QUEUE, shown_find(&shown, SHOWN_QUEUE, 0));
+    for (unsigned n = 1; n <= REDLOCK_PERMITS_MAX && shown_foreign(permit, buf) == NULL; n++)
+        permit = shown_find(&shown, SHOWN_PERMIT, n);
+    find_foreign(exam, FIND_FOREIGN_PERMIT, WIRE_PERMIT, permit);
+    shown_free(&shown);
 }
 
 /* ---- Its users ---- */

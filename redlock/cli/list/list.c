@@ -16,6 +16,7 @@
 #include "redlock/cli/list/page.h"
 #include "redlock/client/inspect.h"
 #include "redlock/wire/reply.h"
+#include "redlock/wire/script.h"
 
 #define KEYS_PER_STEP "200" /* A step takes a master about 0.1 ms; not measured. */
 #define LIMITS 60           /* Chosen: then a minute has passed, with the usual timeouts. */
@@ -31,9 +32,8 @@ struct list {
 static void ask(void *asker, unsigned m)
 {
     struct list *list = asker;
-    const char *const words[] = {
-        "EVAL", locks_script, "0", list->cursors[m], KEYS_PER_STEP, list->page.all ? "1" : "0",
-        NULL};
+    const char *const words[] = {"EVAL",        script_all[SCRIPT_SCAN].text, "0", list->cursors[m],
+                                 KEYS_PER_STEP, list->page.all ? "1" : "0",   NULL};
 
     question_send(&list->question, m, 0, words);
 }

@@ -10,54 +10,7 @@
 #include <string.h>
 
 #include "redlock/base/mask.h"
-#include "redlock/wire/keys.h"
-
-/* The answer is the next cursor, a blank, how many texts are left out because ARGV[3] is not "1",
- * and a line feed, and then for each key
- *
- *     KIND NUMBER TTL COUNT NAME_LEN TOKEN_LEN LF NAME TOKEN LF
- *
- * Names may have any bytes, so their lengths are told.  Keys without an end are no locks, and are
- * reported (F) only if clients wait for the name: other programs may have any number.  What the
- * user may not read is left out: pcall() then returns an error.  The key of readers ends with the
- * reader of the greatest score; those whose time is over may still be stored (acquire_shared.lua).
- * What redlock cannot have written must not make an answer that read_entry() refuses.
- * A key that the user may not read is left out.  A command that it may not run is an error:
- * "can't run this command" (Redis 7.0), "no permissions to run the 'strlen' command" (Redis 8).
- */
-const char locks_script[] =
-    "local r=redis.call('scan',ARGV[1],'count',ARGV[2]) local s,others={''},0 "
-    "local function add(shape,number,ttl,count,name,token) if #name>0 and #name<=512 then "
-    "s[#s+1]=string.format('%s %d %.0f %.0f %d %d\\n',shape,number,ttl,count,#name,#token) "
-    "s[#s+1]=name..token..'\\n' end end "
-    "local function other(name,ttl) local t=redis.pcall('type',name).ok "
-    "if t and t~='none' and (redis.pcall('pttl',name)==-1 or t~='string' and t~='zset') then "
-    "add('F',0,ttl,1,name,'') end end "
-    "local function ours(t) return #t<=128 and t:sub(1,11)=='revoked by ' or #t>=40 and "
-    "t:sub(1,40):match('^[0-9a-f]+$') and (#t==40 or t:sub(41,41)==':') end "
-    "for _,key in ipairs(r[2]) do local ttl=redis.pcall('pttl',key) "
-    "if type(ttl)=='number' and ttl>0 then ttl=math.min(ttl,1e15) "
-    "local queue,wait=key:match('^redlock:queue:(.+)$'),key:match('^redlock:wait:(.+)$') "
-    "local name,slot=key:match('^redlock:permit:(.+):(%d+)$') "
-    "local shape=redis.pcall('type',key).ok "
-    "if queue then local n=redis.pcall('zcount',key,'0','inf') "
-    "if type(n)=='number' and n>0 then add('Q',0,ttl,n,queue,'') other(queue,ttl) end "
-    "elseif wait then add('W',0,ttl,1,wait,'') other(wait,ttl) "
-    "elseif shape=='string' then local n=redis.pcall('strlen',key) "
-    "if type(n)=='table' and n.err:find('run th',1,true) then return n end "
-    "local t=type(n)=='number' and n<=128 and redis.pcall('get',key) "
-    "if type(t)=='string' then if name and #slot<4 and slot+0<256 and ours(t) then "
-    "add('P',slot+1,ttl,1,name,t) "
-    "elseif ours(t) and key:sub(1,15)~='redlock:permit:' then add('L',0,ttl,1,key,t) "
-    "elseif ARGV[3]=='1' then add('G',0,ttl,1,key,t) else others=others+1 end end "
-    "elseif shape=='zset' then local z=redis.pcall('zrange',key,-1,-1,'withscores') "
-    "if z[2] and ours(z[1]) then local now=string.format('(%.0f',z[2]-ttl) "
-    "local n=redis.pcall('zcount',key,now,'inf') "
-    "if type(n)=='number' and n>0 then add('R',0,ttl,n,key,'') end end end end end "
-    "s[1]=r[1]..' '..others..'\\n' return table.concat(s)";
-_Static_assert(WIRE_PERMIT_LEN == 15 && REDLOCK_NAME_MAX == 512 && REDLOCK_TOKEN_MAX == 128 &&
-                   WIRE_REVOKED_LEN == sizeof "revoked by " - 1 && REDLOCK_PERMITS_MAX == 256,
-               "the numbers of the script");
+#include "redlock/cli/common/shown.h"
 
 /* ---- Reading an answer ---- */
 
@@ -80,39 +33,34 @@ static struct locks_entry *add(struct locks *locks)
 }
 
 /* Read one entry.  Returns what follows it, or NULL if it is malformed. */
-static const char *read_entry(const char *text, const char *end, struct locks_entry *ret_entry)
+static char *read_entry(char *text, const char *end, struct locks_entry *ret_entry)
 {
-    char head[100] = "", letter;
-    const char *line_end = memchr(text, '\n', (size_t)(end - text));
+    struct shown_row row;
     const char *shape;
-    unsigned name_len, token_len;
 
-    if (line_end == NULL || (size_t)(line_end - text) >= sizeof head)
+    text = shown_next(text, end, &row);
+    shape = text != NULL ? memchr(letters, row.what, sizeof letters - 1) : NULL;
+    if (shape == NULL || row.of_len == 0 || row.of_len > REDLOCK_NAME_MAX ||
+        row.text_len > REDLOCK_TOKEN_MAX || row.left_ms <= 0 || row.count <= 0)
         return NULL;
-    memcpy(head, text, (size_t)(line_end - text));
-    if (sscanf(head, "%c %3u %18lld %18lld %3u %3u", &letter, &ret_entry->number,
-               &ret_entry->ttl_ms, &ret_entry->count, &name_len, &token_len) != 6)
-        return NULL;
-    shape = memchr(letters, letter, sizeof letters - 1);
-    if (shape == NULL || name_len == 0 || name_len > REDLOCK_NAME_MAX ||
-        token_len > REDLOCK_TOKEN_MAX || (size_t)(end - line_end) < name_len + token_len + 2 ||
-        line_end[1 + name_len + token_len] != '\n' || ret_entry->number > REDLOCK_PERMITS_MAX ||
-        ret_entry->ttl_ms <= 0 || ret_entry->count <= 0)
-        return NULL;
-    ret_entry->shape = (enum locks_shape)(shape - letters);
-    ret_entry->name_len = name_len;
-    ret_entry->name = calloc(1, name_len + 1);
+    *ret_entry = (struct locks_entry){
+        .name = calloc(1, row.of_len + 1),
+        .name_len = row.of_len,
+        .shape = (enum locks_shape)(shape - letters),
+        .number = row.number,
+        .ttl_ms = row.left_ms,
+        .count = row.count,
+    };
     if (ret_entry->name == NULL)
         return NULL;
-    memcpy(ret_entry->name, line_end + 1, name_len);
-    memcpy(ret_entry->token, line_end + 1 + name_len, token_len);
-    ret_entry->token[token_len] = '\0';
-    return line_end + 1 + name_len + token_len + 1;
+    memcpy(ret_entry->name, row.of, row.of_len);
+    memcpy(ret_entry->token, row.text, row.text_len);
+    return text;
 }
 
 /* Read the first line.  Returns what follows it, or NULL. */
-static const char *read_cursor(const struct reply *reply, char cursor[LOCKS_CURSOR_MAX + 1],
-                               long long *ret_others)
+static char *read_cursor(const struct reply *reply, char cursor[LOCKS_CURSOR_MAX + 1],
+                         long long *ret_others)
 {
     size_t len, digits;
 
@@ -144,7 +92,7 @@ enum locks_step locks_take(struct locks *locks, unsigned master, const char *pat
                            const struct reply *reply, char cursor[LOCKS_CURSOR_MAX + 1])
 {
     long long others = 0;
-    const char *text = read_cursor(reply, cursor, &others), *end;
+    char *text = read_cursor(reply, cursor, &others), *end;
 
     if (text == NULL)
         return LOCKS_ODD;

@@ -18,10 +18,6 @@
 /* Digits of a cursor of SCAN, which is an unsigned number of 64 bits. */
 #define LOCKS_CURSOR_MAX 20
 
-/* One step of a scan, a script: ARGV[1] is the cursor, ARGV[2] how many keys it is to look at,
- * ARGV[3] is "1" to report also texts that redlock did not write.  Else it counts them. */
-extern const char locks_script[];
-
 enum locks_shape {
     LOCKS_LOCK,    /* A token, or the text of a revoked lock. */
     LOCKS_READERS, /* count readers. */
@@ -60,8 +56,8 @@ enum locks_step {
     LOCKS_ODD   /* The answer is none, or memory is exhausted. */
 };
 
-/* Take what matches `pattern` (fnmatch) of an answer to the script.  NULL matches all.  Writes the
- * next cursor. */
+/* Take what matches `pattern` (fnmatch) of an answer to redlock/lua/scan.lua.  NULL matches all.
+ * Writes the next cursor. */
 enum locks_step locks_take(struct locks *locks, unsigned master, const char *pattern,
                            const struct reply *reply, char cursor[LOCKS_CURSOR_MAX + 1]);
 

@@ -98,7 +98,7 @@ static bool is_agreed(const struct status *status, unsigned slot, bool taken)
 
     for (unsigned m = 0; m < status->masters; m++)
         if (report_tells(&status->reports[m]) && status->reports[m].knows_permits &&
-            status->reports[m].is_taken[slot] == taken)
+            (report_permit(&status->reports[m], slot) != NULL) == taken)
             masters |= mask_of(m);
     return decide(status, masters);
 }
@@ -403,23 +403,24 @@ static void print_no_lock(const struct status *status, unsigned masters, const c
 /* All permits may be keys that Redlock did not write.  The message is then about the first. */
 static void print_foreign_permit(const struct status *status)
 {
-    char key[REDLOCK_NAME_MAX + 64];
+    char key[REDLOCK_NAME_MAX + 64], type[SHOWN_FOREIGN_MAX];
     unsigned masters = 0, slot;
 
     for (slot = 0; slot < REDLOCK_PERMITS_MAX && masters == 0; slot++)
         for (unsigned m = 0; m < status->masters; m++)
-            masters += status->reports[m].is_foreign[slot];
+            masters += shown_foreign(report_permit(&status->reports[m], slot), type) != NULL;
     (void)snprintf(key, sizeof key, "the key " WIRE_PERMIT "%s:%u", status->name, slot - 1);
     print_no_lock(status, masters, key, "permit");
 }
 
 static void print_foreign(const struct status *status, const struct verdict *verdict)
 {
-    char queue[REDLOCK_NAME_MAX + 64];
+    char queue[REDLOCK_NAME_MAX + 64], type[SHOWN_FOREIGN_MAX];
     unsigned queues = 0;
 
     for (unsigned m = 0; m < status->masters; m++)
-        queues += status->reports[m].has_foreign_queue;
+        queues +=
+            shown_foreign(shown_find(&status->reports[m].shown, SHOWN_QUEUE, 0), type) != NULL;
     if (!verdict->is_kept)
         print_no_lock(status, mask_count(verdict->foreign), "this key", "lock there");
     (void)snprintf(queue, sizeof queue, "the key " WIRE_QUEUE "%s", status->name);

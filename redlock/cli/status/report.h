@@ -39,7 +39,7 @@ struct report {
     bool unwatched;              /* Warming: the time has passed, but no client watched. */
     double round_trip_us;        /* The shortest. */
     struct remark error;         /* Why it is down, or cannot report the holder. */
-    char *token;                 /* The token of the holder.  NULL: free, or not known. */
+    const char *token;           /* The token of the holder.  NULL: free, or not known. */
     size_t token_len;            /* A token of another program may contain NULs. */
     long long ttl_ms;            /* How long the master stores the holder.  -1: for ever. */
     long long readers;           /* The number of readers.  If > 0, there is no token. */
@@ -48,10 +48,7 @@ struct report {
     bool knows_permits;          /* The master reported which permits of this name it stores. */
     struct remark permits_error; /* Why knows_permits is false. */
     unsigned permits;            /* The number of permits of this name that it stores. */
-    bool is_taken[REDLOCK_PERMITS_MAX];   /* By slot: the master stores this permit. */
-    bool is_foreign[REDLOCK_PERMITS_MAX]; /* By slot: redlock did not write the permit's key. */
-    struct holders holders;               /* Its readers, and the holders of its permits. */
-    bool has_foreign_queue;               /* Redlock did not write the key of its queue. */
+    struct shown shown;          /* All that it told, of which token is a part. */
 };
 
 struct status {
@@ -76,6 +73,12 @@ struct status {
 static inline bool report_tells(const struct report *report)
 {
     return report->up || report->refuses || report->late;
+}
+
+/* What the master stores of this permit.  NULL: nothing, or it is not known. */
+static inline const struct shown_row *report_permit(const struct report *report, unsigned slot)
+{
+    return shown_find(&report->shown, SHOWN_PERMIT, slot + 1);
 }
 
 /* True: a majority is up. */

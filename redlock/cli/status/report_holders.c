@@ -14,13 +14,13 @@
 
 /* What a majority stores.  Masters that may not vote do not count.  Empty if memory is exhausted.
  */
-static struct holders find_holders(const struct status *status)
+static struct shown find_holders(const struct status *status)
 {
-    const struct holders *of[REDLOCK_MASTERS_MAX];
-    struct holders agreed;
+    const struct shown *of[REDLOCK_MASTERS_MAX];
+    struct shown agreed;
 
     for (unsigned m = 0; m < status->masters; m++)
-        of[m] = report_tells(&status->reports[m]) ? &status->reports[m].holders : NULL;
+        of[m] = report_tells(&status->reports[m]) ? &status->reports[m].shown : NULL;
     (void)holders_agree(of, status->masters, &status->lists, &agreed);
     return agreed;
 }
@@ -56,11 +56,11 @@ void report_votes_text(const struct status *status, quorum_mask votes)
 
 void report_holders_text(const struct status *status)
 {
-    struct holders holders = find_holders(status);
+    struct shown holders = find_holders(status);
     char name[QUOTED_MAX], token[QUOTED_MAX];
 
-    for (unsigned i = 0; i < holders.len; i++) {
-        const struct holder *one = &holders.list[i];
+    for (size_t i = 0; i < holders.len; i++) {
+        const struct shown_row *one = &holders.rows[i];
 
         (void)printf("%s: ", text_quote_as(TEXT_NAME, status->name, strlen(status->name), name,
                                            sizeof name));
@@ -69,28 +69,28 @@ void report_holders_text(const struct status *status)
         else
             (void)printf("reader ");
         (void)printf("%s for %.3f s more\n",
-                     text_quote(one->token, strlen(one->token), token, sizeof token),
-                     (double)one->ttl_ms / 1e3);
+                     text_quote(one->text, one->text_len, token, sizeof token),
+                     (double)one->left_ms / 1e3);
     }
-    holders_free(&holders);
+    shown_free(&holders);
 }
 
 void report_holders_json(const struct status *status)
 {
-    struct holders holders = find_holders(status);
+    struct shown holders = find_holders(status);
 
     (void)printf(",\"holders\":[");
-    for (unsigned i = 0; i < holders.len; i++) {
-        const struct holder *one = &holders.list[i];
+    for (size_t i = 0; i < holders.len; i++) {
+        const struct shown_row *one = &holders.rows[i];
 
         (void)printf("%s{\"permit\":", i > 0 ? "," : "");
         if (one->number > 0)
             (void)printf("%u", one->number);
         else
             (void)printf("null");
-        cli_json_holder(one->token, strlen(one->token));
-        (void)printf(",\"ttl_ms\":%lld}", one->ttl_ms);
+        cli_json_holder(one->text, one->text_len);
+        (void)printf(",\"ttl_ms\":%lld}", one->left_ms);
     }
     (void)printf("]");
-    holders_free(&holders);
+    shown_free(&holders);
 }

@@ -12,7 +12,6 @@
 #include <ev.h>
 
 #include "drift/drift.h"
-#include "redlock/cli/common/foreign.h"
 #include "redlock/cli/common/loop.h"
 #include "redlock/cli/common/remark.h"
 #include "redlock/cli/set/marker.h"
@@ -22,76 +21,23 @@
 #include "redlock/wire/reply.h"
 #include "redlock/wire/wire.h"
 
-#define KEY_MAX (REDLOCK_NAME_MAX + 64) /* Enough for a name with two prefixes. */
-
-/* Read the token.  A text of another program may have any length, so this reads at most one byte
- * more than the longest token.  GETRANGE gives one answer for an empty key and a missing one,
- * and the user may lack the right to it. */
-#define GET_TOKEN                               \
-    "local s=redis.pcall('get',KEYS[1]) "       \
-    "if type(s)=='string' then s=s:sub(1,129) " \
-    "end return s"
-_Static_assert(REDLOCK_TOKEN_MAX + 1 == 129, "what GET_TOKEN asks for");
-
-/* Count the readers, without those whose time is over, which may still be stored.  The key ends
- * with the reader of the greatest score (acquire_shared.lua). */
-#define COUNT_READERS                                                \
-    "local last=redis.call('zrange',KEYS[1],-1,-1,'withscores')[2] " \
-    "local now=(last or 0)-redis.call('pttl',KEYS[1]) "              \
-    "return redis.call('zcount',KEYS[1],string.format('%.0f',now),'inf')"
-
-/* The permits of a semaphore that are stored, as a text: 0 is free, 1 is taken, and 2 is a key that
- * redlock did not write.  Masters do not store K, so all possible permits are read.  This takes a
- * master about 0.1 ms, not measured. */
-#define FIND_PERMITS                                                  \
-    "local s={} for i=1,tonumber(ARGV[1]) do local k=KEYS[1]..(i-1) " \
-    "local p=redis.call('pttl',k) s[i]=p==-2 and '0' or "             \
-    "(p==-1 or redis.call('type',k).ok~='string') and '2' or '1' end return table.concat(s)"
-
-enum query {
-    QUERY_LOOK,
-    QUERY_GET,
-    QUERY_PTTL,
-    QUERY_QUEUE,
-    QUERY_FOREIGN_QUEUE,
-    QUERY_READERS,
-    QUERY_PERMITS,
-    QUERY_HOLDERS
-};
+enum query { QUERY_LOOK, QUERY_SHOW };
 
 /* ---- Asking ---- */
-
-static void ask_one(struct status *status, unsigned master, enum query query, const char **words)
-{
-    question_send(&status->question, master, query, words);
-}
 
 static bool is_permit(const char *name)
 {
     return strncmp(name, WIRE_PERMIT, WIRE_PERMIT_LEN) == 0;
 }
 
+/* Masters do not store how many permits there are, so all possible ones are looked for.  A permit
+ * has none.  This takes a master about 0.1 ms, not measured. */
 static void ask_holder(struct status *status, unsigned master)
 {
-    const char *name = status->name;
-    char queue[KEY_MAX], permits[KEY_MAX], slots[12];
+    const char *permits = is_permit(status->name) ? "0" : "256";
+    const char *words[] = SHOWN_WORDS(status->name, permits, true);
 
-    (void)snprintf(queue, sizeof queue, WIRE_QUEUE "%s", name);
-    (void)snprintf(permits, sizeof permits, WIRE_PERMIT "%s:", name);
-    (void)snprintf(slots, sizeof slots, "%u", REDLOCK_PERMITS_MAX);
-    ask_one(status, master, QUERY_GET, (const char *[]){"EVAL", GET_TOKEN, "1", name, NULL});
-    ask_one(status, master, QUERY_PTTL, (const char *[]){"PTTL", name, NULL});
-    ask_one(status, master, QUERY_QUEUE, (const char *[]){"ZCOUNT", queue, "0", "inf", NULL});
-    ask_one(status, master, QUERY_FOREIGN_QUEUE,
-            (const char *[]){"EVAL", FOREIGN_QUEUE, "1", queue, NULL});
-    ask_one(status, master, QUERY_READERS,
-            (const char *[]){"EVAL", COUNT_READERS, "1", name, NULL});
-    status->reports[master].knows_permits = is_permit(name); /* It has none. */
-    if (!is_permit(name))
-        ask_one(status, master, QUERY_PERMITS,
-                (const char *[]){"EVAL", FIND_PERMITS, "1", permits, slots, NULL});
-    ask_one(status, master, QUERY_HOLDERS,
-            (const char *[]){"EVAL", holders_script, "2", name, permits, slots, NULL});
+    question_send(&status->question, master, QUERY_SHOW, words);
 }
 
 static void ask(void *asker, unsigned master)
@@ -107,56 +53,50 @@ static void ask(void *asker, unsigned master)
         ask_holder(status, master);
 }
 
-static void take_token(struct report *report, const struct reply *reply)
+static struct remark remark_of_row(const char *before, const struct shown_row *row)
 {
-    if (reply->type == REPLY_ERROR) { /* A key of another type, or no permission. */
-        report->error = remark_of_reply("", reply);
-        return;
-    }
-    report->knows_holder = true;
-    if (reply->type != REPLY_TEXT)
-        return;
-    report->token = malloc(reply->text_len + sizeof "...");
-    if (report->token == NULL) {
-        report->knows_holder = false;
-        return;
-    }
-    memcpy(report->token, reply->text, reply->text_len + 1);
-    report->token_len = reply->text_len;
-    if (report->token_len <= REDLOCK_TOKEN_MAX)
-        return;
-    memcpy(report->token + REDLOCK_TOKEN_MAX, "...", sizeof "...");
-    report->token_len = REDLOCK_TOKEN_MAX + sizeof "..." - 1;
+    struct reason why;
+
+    redis_error_reason(&why, row->text);
+    return remark_of(before, &why);
 }
 
-/* Readers are a sorted set, which GET_TOKEN cannot read. */
-static void take_readers(struct report *report, const struct reply *reply)
+/* The holder, or why it is not known: the key is of another type, or there is no permission. */
+static void take_holder(struct report *report)
 {
-    const struct remark remark = remark_of_reply("may have readers: ", reply);
+    const struct shown_row *name = shown_find(&report->shown, SHOWN_NAME, 0);
+    bool is_readers = shown_is(name, "zset");
 
-    if (reply->type == REPLY_ERROR && remark.message != MSG_FOREIGN_KEY &&
-        report->error.message == MSG_FOREIGN_KEY)
-        report->error = remark;
-    if (reply->type != REPLY_INTEGER || (reply->integer == 0 && report->knows_holder))
-        return;
-    report->readers = reply->integer; /* 0: the time of all of them is over. */
-    report->knows_holder = true;
-    report->error = (struct remark){MSG_NONE, ""};
+    report->ttl_ms = name->left_ms;
+    report->knows_holder =
+        shown_is(name, "none") || shown_is(name, "string") || (is_readers && name->count >= 0);
+    if (!report->knows_holder)
+        report->error = remark_of_row(is_readers ? "may have readers: " : "", name);
+    else if (is_readers)
+        report->readers = name->count;
+    else if (shown_is(name, "string"))
+        report->token = name->text;
+    report->token_len = name->text_len;
 }
 
-/* The query may be forbidden. */
-static void take_permits(struct report *report, const struct reply *reply)
+/* A queue or a permit that the user may not look at is not shown. */
+static void take_shown(struct report *report, const struct reply *reply)
 {
-    if (reply->type == REPLY_ERROR)
-        report->permits_error = remark_of_reply("", reply);
-    if (reply->type != REPLY_TEXT || reply->text_len != REDLOCK_PERMITS_MAX)
+    const struct shown_row *queue, *permit;
+
+    if (!shown_read(&report->shown, reply)) {
+        report->error = report->permits_error = remark_of_reply("", reply);
         return;
-    report->knows_permits = true;
-    for (unsigned slot = 0; slot < REDLOCK_PERMITS_MAX; slot++) {
-        report->is_taken[slot] = reply->text[slot] != '0';
-        report->is_foreign[slot] = reply->text[slot] == '2';
-        report->permits += report->is_taken[slot];
     }
+    take_holder(report);
+    queue = shown_find(&report->shown, SHOWN_QUEUE, 0);
+    report->waiting = queue != NULL ? queue->count : 0;
+    permit = shown_find(&report->shown, SHOWN_PERMIT, 0);
+    report->knows_permits = permit == NULL;
+    if (permit != NULL)
+        report->permits_error = remark_of_row("", permit);
+    for (unsigned slot = 0; slot < REDLOCK_PERMITS_MAX; slot++)
+        report->permits += report_permit(report, slot) != NULL;
 }
 
 static void take_look(struct report *report, const struct reply *reply)
@@ -177,26 +117,8 @@ static void take(void *asker, unsigned master, uint32_t query, const struct repl
     case QUERY_LOOK:
         take_look(report, reply);
         break;
-    case QUERY_GET:
-        take_token(report, reply);
-        break;
-    case QUERY_PTTL:
-        report->ttl_ms = reply->type == REPLY_INTEGER ? reply->integer : 0;
-        break;
-    case QUERY_QUEUE: /* If it is forbidden, no queue is shown. */
-        report->waiting = reply->type == REPLY_INTEGER ? reply->integer : 0;
-        break;
-    case QUERY_FOREIGN_QUEUE:
-        report->has_foreign_queue = reply->type == REPLY_TEXT;
-        break;
-    case QUERY_READERS:
-        take_readers(report, reply);
-        break;
-    case QUERY_PERMITS:
-        take_permits(report, reply);
-        break;
-    case QUERY_HOLDERS: /* If it is forbidden, or memory is exhausted, none are listed. */
-        (void)holders_take(&report->holders, reply);
+    case QUERY_SHOW:
+        take_shown(report, reply);
         break;
     }
 }
@@ -485,10 +407,8 @@ static int status_main(struct cli *cli, int argc, char **argv)
         code = ask_and_print(&status, loop);
     }
     (void)redlock_close(status.rl);
-    for (unsigned m = 0; m < REDLOCK_MASTERS_MAX; m++) {
-        free(status.reports[m].token);
-        holders_free(&status.reports[m].holders);
-    }
+    for (unsigned m = 0; m < REDLOCK_MASTERS_MAX; m++)
+        shown_free(&status.reports[m].shown);
     cli_names_done(&names);
     ev_loop_destroy(loop);
     return code;

@@ -4,12 +4,12 @@
 #include "redlock/base/random.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/random.h>
 
 #include <sodium.h>
 
 #include "redlock/base/error.h"
+#include "redlock/base/text.h"
 #include "redlock/redlock.h"
 
 int random_start(void)
@@ -20,7 +20,7 @@ int random_start(void)
     /* EAGAIN: the machine has just started, and libsodium waits. */
     if (got < 0 && errno != EAGAIN)
         return error_set(REDLOCK_E_SYSTEM, "no random numbers can be drawn (getrandom): %s",
-                         strerror(errno));
+                         text_of_errno(errno));
     if (sodium_init() < 0) /* sodium_init() returns 1 if it was called before. */
         return error_set(REDLOCK_E_SYSTEM, "libsodium cannot be started");
     return REDLOCK_OK;

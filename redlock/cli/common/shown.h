@@ -11,7 +11,7 @@
 #include "redlock/wire/reply.h"
 #include "redlock/wire/script.h"
 
-/* The words of the question, for query_send() and talk_ask().  permits: a text, "0" to "256". */
+/* The words of the question, for question_send() and talk_ask().  permits: a text, "0" to "256". */
 #define SHOWN_WORDS(name, permits, has_queue)                                                  \
     {                                                                                          \
         "EVAL", script_all[SCRIPT_SHOW].text, "1", (name), (permits), (has_queue) ? "1" : "0", \

@@ -1026,6 +1026,13 @@ static void judge(struct step *s)
     }
 }
 
+/* Rule 14: the extension that is out was sent before this was known, so it gives nothing back. */
+static void note_lack(struct quorum *q, quorum_mask from)
+{
+    if (q->state == QUORUM_EXTENDING)
+        q->asked |= from & (quorum_mask)~q->fresh;
+}
+
 /* Rule 10. */
 static void on_refusal(struct quorum *q, quorum_mask from)
 {
@@ -1035,9 +1042,8 @@ static void on_refusal(struct quorum *q, quorum_mask from)
     } else {
         q->may_hold &= (quorum_mask)~from;
     }
-    if (q->state == QUORUM_EXTENDING)
-        q->asked |= from;                         /* Rule 14: not known when this was sent. */
-    q->asked &= (quorum_mask) ~(q->fresh & from); /* It may be given the token. */
+    note_lack(q, from);
+    q->asked &= (quorum_mask) ~(q->fresh & from); /* Rule 11: it may be given the token. */
 }
 
 /* Rule 13.  A vote that comes alone is followed by others at once, or by a round that asks for
@@ -1099,8 +1105,10 @@ static void on_reply(struct step *s)
     case QUORUM_CMD_GIVE:
         if (!yes)
             take_back(q, from);
-        if (!yes && !is_void && !s->ev->stands && !is_gift_refused(s->ev))
+        if (!yes && !is_void && !s->ev->stands && !is_gift_refused(s->ev)) {
             q->may_hold &= (quorum_mask)~from;
+            note_lack(q, from);
+        }
         break;
     case QUORUM_CMD_EXTEND:
     case QUORUM_CMD_RAISE:

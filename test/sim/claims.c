@@ -11,6 +11,7 @@
  *  regain    The step that wins an extension gives the token to every member that can take a
  *            command and lacks the token (rule 14 of quorum.c).  These members are excepted:
  *            - those that this extension asked;
+ *            - those that refused an earlier command while it was out;
  *            - those that owe the lease an answer;
  *            - those that showed an operator's text or refused a raise;
  *            - those whose link changed while they owed the answer to a SET, GIVE or release of
@@ -53,6 +54,7 @@ struct claim {
                            * to a later command. */
     quorum_mask barred;   /* Masters that need not get the token again. */
     uint32_t extension;   /* The latest extension. */
+    quorum_mask lacking;  /* Masters whose no to an earlier command came after it was sent. */
     uint64_t runs_out;    /* When all keys have expired, on the client's clock. */
     uint64_t counted[SIM_SERVERS_MAX]; /* The number that each had reached by its latest count. */
 };
@@ -205,6 +207,8 @@ void oracle_on_send(struct ev_loop *process, unsigned master, const struct conn 
         claim->raise_ask[master] = ask->number;
         judge_on_raise(process, ask->serial, ask->number);
     } else {
+        if (claim->extension != ask->number)
+            claim->lacking = 0;
         claim->extension = ask->number;
         claim->extend_ask[master] = ask->number;
         lasts(process, claim, ask, args_number(&command, at.ttl));
@@ -398,6 +402,12 @@ static void check_told(const struct ev_loop *process, const struct claim *claim)
     }
 }
 
+static bool is_lack(const struct quorum_event *event)
+{
+    return event->vote == QUORUM_VOTE_NO && event->command != QUORUM_CMD_RELEASE &&
+           event->command != QUORUM_CMD_GIVE;
+}
+
 /* The client counts an answer now, or what it was owed over a link ends. */
 void claims_before_step(const struct ev_loop *process, const struct redlock_lease *lease,
                         const struct quorum_event *event)
@@ -416,6 +426,7 @@ void claims_before_step(const struct ev_loop *process, const struct redlock_leas
         if (claim->serial != asks->serial)
             continue;
         claim->barred |= is_link ? claim->deciding & bit : 0;
+        claim->lacking |= !is_link && is_lack(event) ? bit : 0;
         claim->deciding &= (quorum_mask)~bit;
     }
 }
@@ -440,7 +451,7 @@ void claims_on_longer(struct ev_loop *process, const struct redlock_lease *lease
     if (claim == NULL || lease->q.adopted)
         return;
     tally.checks++;
-    excused = claim->barred | find_stores(process, claim->serial) |
+    excused = claim->barred | claim->lacking | find_stores(process, claim->serial) |
               find_asks(process, claim->serial)->owing;
     for (unsigned i = 0; i < actions->send_len; i++)
         given |= actions->send[i].command == QUORUM_CMD_GIVE ? actions->send[i].to : 0;

@@ -177,6 +177,25 @@ static void refuse_an_earlier_extension(bool many)
     CHECK_UINT(given(), 4);
 }
 
+/* Its no to the first SET comes when two have granted the lock, and an extension is out. */
+TEST(who_refuses_a_set_late_is_given_it_by_the_next_extension)
+{
+    begin_with(3);
+    acquire();
+    answer(3, YES);
+    story.up = 3;
+    renew();
+    story.up = 7;
+    answer(4, NO);
+    answer(3, YES);
+    CHECK_INT(story.q.state, QUORUM_HELD);
+    CHECK_UINT(given(), 0);
+    renew();
+    CHECK_UINT(given(), 0);
+    answer(3, YES);
+    CHECK_UINT(given(), 4);
+}
+
 TEST(who_refuses_an_earlier_extension_is_given_it_by_the_next)
 {
     refuse_an_earlier_extension(false);
@@ -471,6 +490,7 @@ CHECK_MAIN(
     RUN(a_lock_that_a_majority_lost_is_lost),
     RUN(who_says_no_is_given_the_token_one_extension_later),
     RUN(a_refusal_that_comes_after_the_extension_is_known_to_the_next),
+    RUN(who_refuses_a_set_late_is_given_it_by_the_next_extension),
     RUN(who_refuses_an_earlier_extension_is_given_it_by_the_next),
     RUN(a_gift_that_is_refused_is_asked_for), RUN(a_change_gives_nothing_to_a_barred_master),
     RUN(who_joined_and_showed_a_revocation_is_given_nothing),

@@ -1,6 +1,7 @@
 /*
  * claims.c - tokens that a master may store until it gets a release, and numbers that it counted
- * to.
+ * to.  It is longer than others, because all of these are judged by one record of what a client
+ * asked each master.
  *
  *  cleanup   At the end of every turn, each master that may store the token of a dead round
  *            has been sent a release on the connection that is up now.  A round is dead when
